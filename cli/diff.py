@@ -70,16 +70,16 @@ def shown(compared: Json) -> "RenderableType":
     older, newer = compared["from"], compared["to"]
     parts: list[RenderableType] = [
         Text(f"Version {older['version']} → version {newer['version']}", "bold"),
-        Text.assemble("for the provider ", _effect(compared["provider"]),
-                      ", for the consumer ", _effect(compared["consumer"])),
+        Text.assemble("for the provider ", effect(compared["provider"]),
+                      ", for the consumer ", effect(compared["consumer"])),
     ]  # fmt: skip
     if compared["changes"]:
         rows = [
             (
                 views.data(change["path"]),
                 views.data(change["rule"].replace("_", " ")),
-                _effect(change["provider"]),
-                _effect(change["consumer"]),
+                effect(change["provider"]),
+                effect(change["consumer"]),
             )
             for change in compared["changes"]
         ]
@@ -92,10 +92,11 @@ def shown(compared: Json) -> "RenderableType":
     return Group(*parts)
 
 
-def _effect(effect: str) -> Any:
+def effect(name: str) -> Any:
+    """An effect or verdict in its colour."""
     from rich.text import Text
 
-    return Text(effect, EFFECTS.get(effect, ""))
+    return Text(name, EFFECTS.get(name, ""))
 
 
 def _lines(rows: list[Json]) -> Iterator[Any]:

@@ -15,6 +15,7 @@ from cli.activity import activity
 from cli.agents import agents
 from cli.call import CallCommand, call
 from cli.cluster import cluster
+from cli.compat import compat
 from cli.connect import connect, disconnect
 from cli.demo import demo
 from cli.diff import diff
@@ -64,6 +65,7 @@ app.command(rich_help_panel=INSPECT)(show)
 app.command(rich_help_panel=INSPECT)(matrix)
 app.command(rich_help_panel=INSPECT)(graph)
 app.command(rich_help_panel=INSPECT)(diff)
+app.command(rich_help_panel=INSPECT)(compat)
 app.command(rich_help_panel=INSPECT)(runs)
 app.command(rich_help_panel=INSPECT)(activity)
 app.command(rich_help_panel=INSPECT)(search)

@@ -8,19 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from schemas.dialect import DialectName
+
 Path = tuple[str | int, ...]
 """Where something stands in a content: names of members and numbers of elements."""
 
-DialectName = Literal[
-    "openapi",
-    "asyncapi",
-    "json-schema",
-    "graphql",
-    "protobuf",
-    "endpoint",
-    "shorthand",
-    "opaque",
-]
 Draft = Literal["2020-12", "draft-07", "openapi-3.0"]
 """How the schemas of an interface are to be read. OpenAPI 3.1 has those of 2020-12."""
 Side = Literal["provider", "consumer"]
@@ -94,7 +86,7 @@ class Operation:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class DocumentProblem:
     """What is wrong with a document of a dialect: `why` says what would be right."""
 
     path: Path
@@ -117,8 +109,8 @@ class Interface:
     operations: tuple[Operation, ...]
     document: Mapping[str, Any]
     files: Mapping[str, Any] = field(default_factory=dict)
-    problems: tuple[Problem, ...] = ()
-    warnings: tuple[Problem, ...] = ()
+    problems: tuple[DocumentProblem, ...] = ()
+    warnings: tuple[DocumentProblem, ...] = ()
     schemes: Mapping[str, Any] = field(default_factory=dict)
     """Definitions of the security schemes that operations name."""
     servers: tuple[str, ...] = ()

@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from contracts.model import (
-    DialectName,
+    DocumentProblem,
     Draft,
     Interface,
     Located,
     Operation,
-    Problem,
 )
 from contracts.refs import Resolver, files_of
+from schemas.dialect import DialectName
 from schemas.plain import one_line
 
 STEPS_MAX = 200_000
@@ -34,8 +34,8 @@ class ContentReading:
         self.content = content
         self.files = files_of(content)
         self.resolver = Resolver(content, self.files)
-        self.problems: list[Problem] = []
-        self.warnings: list[Problem] = []
+        self.problems: list[DocumentProblem] = []
+        self.warnings: list[DocumentProblem] = []
         self.unread: list[Located] = []
         self._left = STEPS_MAX
 
@@ -47,15 +47,15 @@ class ContentReading:
 
     def wrong(self, place: Located, why: str) -> None:
         """Note what can't be read, and that it was left out."""
-        self.problems.append(Problem(place.path, in_file(place, why)))
+        self.problems.append(DocumentProblem(place.path, in_file(place, why)))
         self.unread.append(place)
 
     def misfit(self, place: Located, why: str) -> None:
         """Note what is wrong and stands in the inner form all the same."""
-        self.problems.append(Problem(place.path, in_file(place, why)))
+        self.problems.append(DocumentProblem(place.path, in_file(place, why)))
 
     def warn(self, place: Located, why: str) -> None:
-        self.warnings.append(Problem(place.path, in_file(place, why)))
+        self.warnings.append(DocumentProblem(place.path, in_file(place, why)))
 
     def leave(self, place: Located) -> None:
         """Note what the inner form has no place for."""
@@ -101,13 +101,13 @@ class ContentReading:
         )
 
 
-def cut(notes: list[Problem]) -> tuple[Problem, ...]:
+def cut(notes: list[DocumentProblem]) -> tuple[DocumentProblem, ...]:
     """The first notes, and how many more there are."""
     listed = tuple(dict.fromkeys(notes[: NOTES_MAX * 10]))[:NOTES_MAX]
     more = len(notes) - len(listed)
     if len(notes) <= NOTES_MAX:
         return listed
-    return (*listed, Problem((), f"{more} more like these are not listed."))
+    return (*listed, DocumentProblem((), f"{more} more like these are not listed."))
 
 
 def at(place: Located, *names: str | int) -> Located:

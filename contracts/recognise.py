@@ -14,10 +14,11 @@ from contracts.json_schema import (
     read_json_schema,
     read_shorthand,
 )
-from contracts.model import DialectName, Interface, Located, Problem
+from contracts.model import DocumentProblem, Interface, Located
 from contracts.openapi import is_openapi, read_openapi
 from contracts.reading import STEPS_MAX, TooMuchToRead, shown
 from contracts.refs import files_of
+from schemas.dialect import DialectName
 
 
 class ContractDialect(NamedTuple):
@@ -59,7 +60,7 @@ def read(
         named = {known.name: known for known in DIALECTS}
         if dialect not in named:
             why = f"{shown(dialect)} is no dialect: it is one of {', '.join([*named, 'opaque'])}."
-            return replace(opaque(content), problems=(Problem((), why),))
+            return replace(opaque(content), problems=(DocumentProblem((), why),))
         return _bounded(named[dialect], content, contract_type)
     for known in DIALECTS:
         if known.is_in(content):
@@ -67,6 +68,11 @@ def read(
             warnings = interface.problems + interface.warnings
             return replace(interface, problems=(), warnings=warnings)
     return opaque(content)
+
+
+def dialect_of(content: Mapping[str, Any]) -> DialectName:
+    """The dialect that a content is recognised to be in. It is not read: that takes longer."""
+    return next((known.name for known in DIALECTS if known.is_in(content)), "opaque")
 
 
 def opaque(content: Mapping[str, Any]) -> Interface:
@@ -82,4 +88,4 @@ def _bounded(
         return dialect.read(content, contract_type)
     except TooMuchToRead:
         why = f"It refers to its parts more than {STEPS_MAX} times, so it was not read."
-        return replace(opaque(content), problems=(Problem((), why),))
+        return replace(opaque(content), problems=(DocumentProblem((), why),))

@@ -6,7 +6,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from contracts.model import Located
+from contracts.model import Located, Path
 from contracts.reading import at, shown
 
 TYPES = frozenset({"string", "integer", "number", "boolean", "object", "array", "null"})
@@ -97,6 +97,20 @@ def _named(name: str) -> dict[str, Any] | None:
     return {"type": kind} if kind in TYPES else None
 
 
+class ShorthandSchema(dict[str, Any]):
+    """A JSON Schema that was made of shorthand: what it says stands directly in the content,
+    without the steps `properties` and `items`. `written` has the members' names there."""
+
+    written: Mapping[str, str] = {}
+
+    def below(self, steps: Path) -> Path:
+        """The steps to a keyword or schema of it, as the content writes them."""
+        if steps[0] == "properties":
+            name, *rest = steps[1:]
+            return (self.written.get(str(name), name), *rest)
+        return (0,) if steps[0] == "items" else ()
+
+
 class ShorthandReader:
     """Makes shorthand into JSON Schema. `schemas` are the JSON Schemas that stand in it."""
 
@@ -124,26 +138,29 @@ class ShorthandReader:
             self.schemas.append(place)
             return value
         if isinstance(value, str) and (schema := type_of(value)) is not None:
-            return schema
+            return ShorthandSchema(schema)
         if isinstance(value, dict) and levels:
             return self._object(place, levels - 1)
         if isinstance(value, list) and len(value) == 1 and levels:
             items, _ = self._member(at(place, 0), levels - 1)
-            return {"type": "array", "items": items}
+            return ShorthandSchema(type="array", items=items)
         self._note(place, _right(value, levels))
         return _kept(value)
 
     def _object(self, place: Located, levels: int) -> Any:
-        properties, required = {}, []
+        properties, required, written = {}, [], {}
         for name in place.schema:
             plain = name.removesuffix("?")
             schema, is_needed = self._member(at(place, name), levels)
             if plain in place.schema:
                 plain = name
             properties[plain] = schema
+            written[plain] = name
             if is_needed and plain == name:
                 required.append(plain)
-        return {"type": "object", "properties": properties, "required": required}
+        schema = ShorthandSchema(type="object", properties=properties, required=required)
+        schema.written = written
+        return schema
 
     def _member(self, place: Located, levels: int) -> tuple[Any, bool]:
         value = place.schema

@@ -5,11 +5,11 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-from contracts.changes import Direction
 from contracts.model import Interface, Located, Path
 from contracts.refs import Resolver
 from contracts.schema_check import FORMS
 from contracts.subschemas import HOLDERS, subschemas
+from schemas.dialect import Direction
 
 DEPTH_MAX = 60
 """Levels of schemas that stand in one another; those below become definitions."""

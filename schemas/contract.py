@@ -17,6 +17,8 @@ from schemas.base import (
     Timestamp,
     WireObject,
 )
+from schemas.comparison import ReadContent, VersionComparison
+from schemas.dialect import DialectName
 from schemas.verification import PartyRole, VerificationPolicy
 
 ContractType = Literal[
@@ -109,9 +111,12 @@ class ProposeParams(Params):
     parties: Annotated[list[Identifier], Field(min_length=1, max_length=LIST_MAX)] | None = None
     """Names or ids of the repos that must agree and implement; all of the project's by default."""
     roles: Roles | None = None
+    dialect: DialectName | None = None
+    """What the content is written in. It is checked then, and refused if it is invalid. Without it
+    the dialect is recognised, and nothing is refused."""
 
 
-class ProposeResult(Result):
+class ProposeResult(ReadContent):
     contract_id: Identifier
     version: int
     status: ContractStatus
@@ -144,12 +149,19 @@ class UpdateContractParams(ContractParams):
     parties: Annotated[list[Identifier], Field(min_length=1, max_length=LIST_MAX)] | None = None
     roles: Roles | None = None
     """As for cacp/contract/propose; those of the version before by default."""
+    dialect: DialectName | None = None
+    """As for cacp/contract/propose; that of the version before by default."""
+    dry_run: bool = False
+    """Only answer what the update would do."""
 
 
-class UpdateContractResult(Result):
+class UpdateContractResult(ReadContent):
     contract_id: Identifier
     version: int
     status: ContractStatus
+    dry_run: Literal[True] | None = None
+    """Present if nothing was written."""
+    comparison: VersionComparison
     roles: dict[Identifier, PartyRole]
     """The role that each party has, by the repo's name."""
 

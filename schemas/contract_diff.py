@@ -1,14 +1,14 @@
-"""cacp/contract/diff: two versions of a contract beside each other."""
+"""cacp/contract/diff and cacp/contract/compare: two versions of a contract."""
 
 from typing import Literal
 
 from pydantic import Field
 
-from schemas.base import Count, Identifier, Ordinal, Result, Text, Timestamp
+from schemas.base import Count, Identifier, JsonObject, Ordinal, Result, Text, Timestamp
+from schemas.comparison import ContentComparison, VersionComparison
 from schemas.contract import ContractParams
+from schemas.dialect import DialectName
 
-Effect = Literal["compatible", "breaking", "unknown"]
-Verdict = Literal["same", "compatible", "breaking", "unknown"]
 RowKind = Literal["equal", "changed", "removed", "added", "gap"]
 
 
@@ -28,19 +28,6 @@ class DiffedVersion(Result):
     agent_id: Identifier
     timestamp: Timestamp
     change_note: Text | None = None
-
-
-class ContentChange(Result):
-    """A change at one JSON path, and what it means for each side: whether what is built to the
-    older version still fits. `before` and `after` are JSON, cut if it is long."""
-
-    path: str
-    rule: str
-    provider: Effect
-    consumer: Effect
-    before: str | None = None
-    after: str | None = None
-    why: str
 
 
 class ContentPart(Result):
@@ -67,17 +54,31 @@ class ContentRow(Result):
     skipped: Count
 
 
-class DiffResult(Result):
-    """The verdicts are those of all changes: breaking if one breaks, else unknown if one is
-    unknown. `more_changes` and `more_rows` count what is left out."""
+class DiffResult(ContentComparison):
+    """`more_rows` counts what is left out."""
 
     contract_id: Identifier
     from_: DiffedVersion = Field(alias="from")
     to: DiffedVersion
-    verdict: Verdict
-    provider: Verdict
-    consumer: Verdict
-    changes: list[ContentChange]
-    more_changes: Count
     rows: list[ContentRow]
     more_rows: Count
+
+
+class CompareParams(ContractParams):
+    """`to` is the current version by default. With `content`, that is compared instead, as a next
+    version would be: a content that nobody has proposed yet. `from` is the last version before it
+    that was agreed, else the one before it."""
+
+    from_: Ordinal | None = Field(default=None, alias="from")
+    to: Ordinal | None = None
+    content: JsonObject | None = None
+    dialect: DialectName | None = None
+    """What `content` is written in; that of the current version by default."""
+
+
+class CompareResult(VersionComparison):
+    """`version` is absent for a content that was given."""
+
+    contract_id: Identifier
+    dialect: DialectName
+    version: Ordinal | None = None

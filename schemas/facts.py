@@ -24,6 +24,7 @@ from schemas.contract import (
     ResponseAction,
     VerificationResult,
 )
+from schemas.dialect import DialectName
 from schemas.verification import PartyRole, VerificationPolicy
 
 Digest = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
@@ -73,6 +74,8 @@ class VersionFact(VersionPlace):
     note: Text | None = None
     verification: VerificationPolicy | None = None
     """What verifies the version; None is `word`."""
+    dialect: DialectName | None = None
+    """What the content was declared to be written in; None where it is recognised."""
     roles: dict[Identifier, PartyRole] | None = None
     """The role of each party; None where they follow from the repos' roles."""
     kind: Literal["version"] = "version"
@@ -203,7 +206,7 @@ _NAMES: dict[type, tuple[str, ...]] = {
 }
 _VALUES = {kind: attrgetter(*names) for kind, names in _NAMES.items()}
 _ADDED: dict[type, tuple[str, ...]] = {
-    VersionFact: ("verification", "roles"),
+    VersionFact: ("verification", "dialect", "roles"),
     ImplementationFact: ("commit",),
 }
 """Members that earlier releases don't know. Where they say nothing they are absent, so that a fact

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
+from contracts.changes import ContractComparison
 from peers.clock import FUTURE_LIMIT
 from peers.signing import SigningKey
 from server.auth.authenticator import Caller
@@ -70,6 +71,10 @@ class Node:
         default_factory=lambda: ItemCache(8), repr=False
     )
     """What was open in projects at the newest change, with who created each project."""
+    comparisons: ItemCache[ContractComparison] = field(
+        default_factory=lambda: ItemCache(500), repr=False
+    )
+    """Versions of contracts that were compared, by their digests."""
     start: NodeStart = field(default_factory=NodeStart, repr=False)
     """From when `last_calls` counts."""
     deferred_dropped: Counter[str] = field(default_factory=Counter, repr=False)

@@ -249,6 +249,14 @@ def _agreed(version: VersionFact, responses: list[ResponseFact]) -> bool:
     return not agreeing.isdisjoint(needed)
 
 
+def last_agreed(facts: Facts) -> VersionFact | None:
+    """The latest version that was agreed: of the current one and its ancestors."""
+    for version in [current_of(facts), *reversed(ancestors_of(facts))]:
+        if _agreed(version, list(facts_about(facts, version, ResponseFact))):
+            return version
+    return None
+
+
 def is_open_to_all(facts: Facts, current: VersionFact, action: ResponseAction, repo: str) -> bool:
     """Whether a repo may respond so without being a party: to request a change, or withdraw that
     request by agreeing."""

@@ -16,6 +16,7 @@ from schemas.contract import (
     ResponseOutcome,
     VerificationResult,
 )
+from schemas.dialect import DialectName
 from schemas.facts import (
     Fact,
     ImplementationFact,
@@ -135,6 +136,7 @@ def update(
     stamp: int,
     note: str | None = None,
     terms: VersionTerms | None = None,
+    dialect: DialectName | None = None,
 ) -> VersionFact:
     """The next version. Responses to the former one no longer count (design §7).
 
@@ -161,6 +163,7 @@ def update(
         policy=current.policy,
         verification=terms and terms.verification,
         roles=terms and terms.frozen,
+        dialect=dialect,
         parent=current.digest,
         note=note,
         stamp=stamp,

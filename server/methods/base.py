@@ -172,6 +172,8 @@ class CallSession:
 
 
 Run = Callable[[Any, Any], Any]
+Around = Callable[[CallSession, Any, Callable[[], Awaitable[Any]]], Coroutine[Any, Any, Any]]
+"""Takes the params and the write itself, calls it once, and returns the result."""
 Wide = bool | Callable[[Any], bool]
 
 
@@ -200,6 +202,8 @@ class Method:
     reach: Reach = "node"
     weight: Callable[[Any], int] | None = None
     """How many requests a call with these params counts as; None means one."""
+    around: "Around | None" = None
+    """What a write does before and after its transaction, that no other write should wait for."""
 
 
 METHODS: dict[str, Method] = {}
@@ -233,9 +237,10 @@ def writes(
     guard: RefusalGuard | None = None,
     reach: Reach | None = None,
     weight: Callable[[P], int] | None = None,
+    around: "Around | None" = None,
 ) -> Callable[[Callable[[Context, P], Any]], Callable[[Context, P], Any]]:
     """Declare a method that runs in one write transaction. It decides before it writes."""
-    how = {"writes": True, "large": large, "weight": weight}
+    how = {"writes": True, "large": large, "weight": weight, "around": around}
     return _declare(name, params, result, access, guard, reach, **how)
 
 

@@ -399,7 +399,10 @@ class Dispatcher:
             keyed = keyed_call(
                 context.caller, method.name, context.member, context.idempotency_key, given
             )
-            run = partial(run_once, run, keyed)
+            run = partial(run_once, run, keyed, parsed=method.around is not None)
+        if method.around is not None:
+            session = self._session(method, context)
+            return await method.around(session, params, partial(self._database.write, run))
         result = await self._database.write(run)
         if isinstance(result, HeldElsewhere):
             # After the transaction, which wrote nothing: no other write waits for that node.

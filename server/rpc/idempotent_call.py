@@ -47,9 +47,16 @@ def keyed_call(
     )
 
 
-def run_once(run: Callable[[Transaction], Any], call: KeyedCall, transaction: Transaction) -> Any:
-    """Run a write once per idempotency key: its result is kept in the same transaction. Raises
-    Conflict when the key was used with other params."""
+def run_once(
+    run: Callable[[Transaction], Any],
+    call: KeyedCall,
+    transaction: Transaction,
+    *,
+    parsed: bool = False,
+) -> Any:
+    """Run a write once per idempotency key: its result is kept in the same transaction, and comes
+    back as JSON, or as a value if `parsed`. Raises Conflict when the key was used with other
+    params."""
     known = idempotency.find(transaction.connection, call.scope, transaction.sure)
     if known is not None:
         if known.params_hash != call.params_hash:
@@ -58,7 +65,7 @@ def run_once(run: Callable[[Transaction], Any], call: KeyedCall, transaction: Tr
                 "use a new key",
                 reason="idempotency_key_reused",
             )
-        return orjson.Fragment(known.result)
+        return orjson.loads(known.result) if parsed else orjson.Fragment(known.result)
     result = run(transaction)
     if isinstance(result, HeldElsewhere):
         return result

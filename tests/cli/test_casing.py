@@ -77,6 +77,9 @@ def calls(node: Node, tmp_path_factory: pytest.TempPathFactory) -> dict[str, lis
     for agent in (team.backend, team.frontend):
         agent("implementation/start", contractId=contract, plan="a view")
         agent("implementation/complete", contractId=contract, files=["me.py"])
+    for name in ("old", "new"):
+        content = {"method": "GET", "path": "/a", "response": {name: "string?"}}
+        (folder / f"{name}.json").write_text(json.dumps(content))
     return {
         "cacp activity": [],
         "cacp agents": [],
@@ -86,6 +89,7 @@ def calls(node: Node, tmp_path_factory: pytest.TempPathFactory) -> dict[str, lis
         "cacp clock deferred": [],
         "cacp clock repair": [],
         "cacp contracts": [team.project],
+        "cacp compat": [str(folder / "old.json"), str(folder / "new.json")],
         "cacp diff": [contract],
         "cacp doctor": [],
         "cacp export": [str(folder / "dump")],

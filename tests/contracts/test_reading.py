@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from contracts.model import Located, Problem
+from contracts.model import DocumentProblem, Located
 from contracts.reading import (
     NOTES_MAX,
     STEPS_MAX,
@@ -39,17 +39,19 @@ def test_what_is_wrong_was_left_out_and_a_misfit_was_not() -> None:
 def test_a_reference_to_nothing_is_noted() -> None:
     reading = ContentReading({})
     assert reading.follow(Located({"$ref": "#/a"}, ("x",))) is None
-    assert reading.problems == [Problem(("x",), 'The reference "#/a" leads to nothing.')]
+    assert reading.problems == [DocumentProblem(("x",), 'The reference "#/a" leads to nothing.')]
 
 
 def test_members_of_no_object_are_noted() -> None:
     reading = ContentReading({})
     assert reading.members(Located([], ("x",)), "A parameter") is None
-    assert reading.problems == [Problem(("x",), "A parameter is an object; this is a list.")]
+    assert reading.problems == [
+        DocumentProblem(("x",), "A parameter is an object; this is a list.")
+    ]
 
 
 def test_notes_are_cut_and_counted() -> None:
-    notes = [Problem((number,), "No.") for number in range(NOTES_MAX + 7)]
+    notes = [DocumentProblem((number,), "No.") for number in range(NOTES_MAX + 7)]
     listed = cut(notes)
     assert listed[:-1] == tuple(notes[:NOTES_MAX])
     assert listed[-1].why == "7 more like these are not listed."

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from contracts.changes import Direction
 from contracts.model import Draft, Interface, Located
 from contracts.recognise import opaque, read
 from contracts.standalone import standalone
+from schemas.dialect import Direction
 from tests.contracts.hostile import SOUND, spoilt_documents
 
 

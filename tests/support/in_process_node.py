@@ -1,10 +1,12 @@
 """Methods on a real database without a process: for many calls, by any agent, at any time."""
 
+import asyncio
 import json
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import orjson
 import pytest
@@ -15,7 +17,7 @@ from server.domain.acp.handoff import HandoffRules, HeldElsewhere
 from server.domain.acp.rules import MailRules
 from server.domain.errors import Refusal
 from server.methods import METHODS
-from server.methods.base import Context
+from server.methods.base import CallSession, Context, Method
 from server.node import Node
 from server.store import keys
 from server.store.group_commit import Transaction
@@ -31,6 +33,22 @@ DORA = "aid://example.com/dora"
 HUMAN = "aid://example.com/hugh"
 BEGIN = 1_800_000_000_000_000
 HOUR = 3_600_000_000
+
+
+@dataclass
+class InProcessSession:
+    """A call that reads on both sides of its write, in this thread."""
+
+    within: "InProcessNode"
+    caller: Caller
+    method: str
+
+    @property
+    def node(self) -> Node:
+        return self.within.node
+
+    async def read_wide(self, function: Callable[[Context], Any]) -> Any:
+        return self.within.run(function, self.caller, self.method)
 
 
 class InProcessNode:
@@ -80,12 +98,27 @@ class InProcessNode:
         """The result of a call by this caller."""
         found = METHODS[method]
         checked = found.params.model_validate(params, by_alias=True)
-        result = self.run(lambda ctx: found.run(ctx, checked), caller, method)
+        result = self.answered(found, caller, checked)
         if isinstance(result, HeldElsewhere):
             return result
         wire = json.loads(orjson.dumps(result))
         check_result(method, wire)
         return wire
+
+    def answered(self, method: Method, caller: Caller, params: Any) -> Any:
+        """What a method returns, with what belongs around its transaction."""
+
+        def run(ctx: Context) -> Any:
+            return method.run(ctx, params)
+
+        if method.around is None:
+            return self.run(run, caller, method.name)
+        session = cast(CallSession, InProcessSession(self, caller, method.name))
+
+        async def write() -> Any:
+            return self.run(run, caller, method.name)
+
+        return asyncio.run(method.around(session, params, write))
 
     def run(
         self, function: Callable[[Context], Any], caller: Caller | None = None, method: str = "test"

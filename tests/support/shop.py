@@ -35,9 +35,7 @@ class Shop:
         declared = METHODS[f"cacp/{method}"]
         project = {"projectId": self.project} if self.project else {}
         given = declared.params.model_validate({**project, **params}, by_alias=True)
-        result = self.node.run(
-            lambda ctx: declared.run(ctx, given), self.callers[repo], declared.name
-        )
+        result = self.node.answered(declared, self.callers[repo], given)
         wire = orjson.loads(orjson.dumps(result))
         check_result(declared.name, wire)
         return wire

@@ -1,15 +1,17 @@
 """cacp/contract/*: interface agreements (CACP 2.0, Contract Methods; design §5, §7)."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from contracts.changes import ContractComparison
 from schemas.base import iso, present
 from schemas.contract import (
     Contract,
     ContractParams,
     ContractStatus,
+    ContractType,
     GetContractParams,
     ListConflictsParams,
     ListConflictsResult,
@@ -23,11 +25,13 @@ from schemas.contract import (
     UpdateContractParams,
     UpdateContractResult,
 )
+from schemas.dialect import DialectName
 from schemas.facts import Fact, VersionFact, members_of
 from schemas.verification import PartyRole
 from server.domain import contract as domain
 from server.domain import contract_steps as steps
 from server.domain.authorship import check_record, check_sendable
+from server.domain.canonical import digest
 from server.domain.contract import Facts
 from server.domain.contract_steps import Party
 from server.domain.errors import InvalidInput, NotFound, TooLarge
@@ -35,6 +39,7 @@ from server.domain.identifiers import begun_by
 from server.domain.terms import ProjectTerms, VersionTerms, terms_of
 from server.domain.timeline import timeline_of
 from server.methods.base import (
+    CallSession,
     Context,
     free_id,
     open_project,
@@ -43,6 +48,7 @@ from server.methods.base import (
     reads,
     writes,
 )
+from server.methods.cacp import content_reading
 from server.store import contracts
 from server.store.contracts import ContractHeader
 from server.store.projects import Membership
@@ -120,9 +126,20 @@ def no_contract(params: ContractParams) -> NotFound:
     )
 
 
-@writes("cacp/contract/propose", ProposeParams, ProposeResult)
+async def _reading(
+    session: CallSession, params: ProposeParams, write: Callable[[], Awaitable[dict[str, Any]]]
+) -> dict[str, Any]:
+    """A proposal, whose content is read before it is written."""
+    interface = await content_reading.checked(params.content, params.dialect, params.type)
+    return await write() | content_reading.how_read(interface)
+
+
+@writes("cacp/contract/propose", ProposeParams, ProposeResult, around=_reading)
 def propose(ctx: Context, params: ProposeParams) -> dict[str, Any]:
-    """Propose an interface contract. Its parties are the named repos, else all of the project."""
+    """Propose an interface contract. Its parties are the named repos, else all of the project. The
+    result says in which dialect the content was read, and what is odd in it. In a dialect that is
+    declared, an invalid content is refused with reason `invalid_content`.
+    """
     project = open_project(ctx, params.project_id)
     who = party(ctx, params.project_id, project)
     contract_id = free_id(
@@ -142,6 +159,7 @@ def propose(ctx: Context, params: ProposeParams) -> dict[str, Any]:
         parties=parties,
         policy=project.agreement_policy,
         verification=terms.verification,
+        dialect=params.dialect,
         roles=terms.frozen,
         stamp=ctx.stamp,
     )
@@ -180,9 +198,65 @@ def respond(ctx: Context, params: RespondParams) -> dict[str, Any]:
     }
 
 
-@writes("cacp/contract/update", UpdateContractParams, UpdateContractResult)
+async def _comparing(
+    session: CallSession,
+    params: UpdateContractParams,
+    write: Callable[[], Awaitable[dict[str, Any]]],
+) -> dict[str, Any]:
+    """An update, whose content is read before it is written, and compared after."""
+    written_in = await session.read_wide(lambda ctx: _written_in(ctx, params))
+    if written_in is None:
+        # The write says what is wrong.
+        return await write()
+    type, known = written_in
+    interface = await content_reading.checked(params.content, params.dialect or known, type)
+    answer = await write()
+    basis, author = answer.pop("basis"), answer.pop("author")
+    comparison = await session.read_wide(lambda ctx: _compared(ctx, type, params, basis))
+    return answer | {
+        **content_reading.how_read(interface),
+        "comparison": {
+            "against": basis,
+            "concerns": content_reading.concerned(comparison, answer["roles"], author),
+            **comparison.wire(),
+        },
+    }
+
+
+def _written_in(
+    ctx: Context, params: ContractParams
+) -> tuple[ContractType, DialectName | None] | None:
+    """The type of a contract, and the dialect that its current version was declared to be in."""
+    header = contracts.header_of(ctx.db, params.project_id, params.contract_id)
+    if header is None:
+        return None
+    current = domain.current_of(contracts.facts_of(ctx.db, params.contract_id))
+    return header.type, current.dialect
+
+
+def _compared(
+    ctx: Context, type: ContractType, params: UpdateContractParams, basis: int
+) -> ContractComparison:
+    """The content of an update beside a version that it replaces."""
+    facts = contracts.facts_of(ctx.db, params.contract_id)
+    current = domain.current_of(facts)
+    line = {fact.version: fact for fact in [*domain.ancestors_of(facts), current]}
+    before = line.get(basis, current)
+    after = replace(
+        before,
+        content=params.content,
+        digest=digest(params.content),
+        dialect=params.dialect or before.dialect,
+    )
+    return content_reading.compared(ctx.node, type, before, after)
+
+
+@writes("cacp/contract/update", UpdateContractParams, UpdateContractResult, around=_comparing)
 def update(ctx: Context, params: UpdateContractParams) -> dict[str, Any]:
-    """Write the next version of a contract that is proposed or in negotiation."""
+    """Write the next version of a contract that is proposed or in negotiation. The result compares
+    it with the last version that was agreed, else with the one before, and names the repos that it
+    burdens; with `dryRun` nothing else is done.
+    """
     contract = open_contract(ctx, params)
     steps.check_version(contract.facts, params.version)
     if contracts.history_size(ctx.db, params.project_id, params.contract_id) > HISTORY_MAX:
@@ -202,10 +276,21 @@ def update(ctx: Context, params: UpdateContractParams) -> dict[str, Any]:
         ctx.stamp,
         params.change_note,
         terms,
+        params.dialect or domain.current_of(contract.facts).dialect,
     )
-    status = contract.apply([version])
-    shown = {"contractId": params.contract_id, "version": version.version, "status": status}
-    return shown | {"roles": by_name(contract.project, terms.roles)}
+    basis = domain.last_agreed(contract.facts) or domain.current_of(contract.facts)
+    names = {member.repo_id: member.name for member in contract.project.members}
+    answer = {
+        "contractId": params.contract_id,
+        "version": version.version,
+        "roles": by_name(contract.project, terms.roles),
+        # For the comparison, which is made when this is written.
+        "basis": basis.version,
+        "author": names.get(contract.who.repo_id),
+    }
+    if params.dry_run:
+        return answer | {"status": domain.status_of(contract.facts), "dryRun": True}
+    return answer | {"status": contract.apply([version])}
 
 
 @reads(

@@ -1,15 +1,21 @@
-"""cacp/contract/diff: what changed between two versions of a contract, and for whom."""
+"""cacp/contract/diff and compare: what changed between two versions of a contract, and for whom."""
 
+from dataclasses import replace
 from typing import Any
 
+from contracts.changes import ContractComparison
+from contracts.recognise import dialect_of, read
 from schemas.base import iso, present
-from schemas.contract_diff import DiffParams, DiffResult
+from schemas.contract import ContractType
+from schemas.contract_diff import CompareParams, CompareResult, DiffParams, DiffResult
 from schemas.facts import VersionFact
 from server.domain import contract as domain
+from server.domain.authorship import check_sendable
 from server.domain.errors import InvalidInput
 from server.domain.line_diff import DiffLine, DiffRow, line_diff
-from server.domain.semantic_diff import semantic_diff
+from server.domain.sides import roles_of
 from server.methods.base import Context, open_project, reads
+from server.methods.cacp import content_reading
 from server.methods.cacp.contract import no_contract
 from server.store import contracts
 from server.store.projects import Membership
@@ -23,7 +29,8 @@ def diff(ctx: Context, params: DiffParams) -> dict[str, Any]:
     result says so.
     """
     project = open_project(ctx, params.project_id)
-    if contracts.header_of(ctx.db, params.project_id, params.contract_id) is None:
+    header = contracts.header_of(ctx.db, params.project_id, params.contract_id)
+    if header is None:
         raise no_contract(params)
     facts = contracts.facts_of(ctx.db, params.contract_id)
     line = {fact.version: fact for fact in [*domain.ancestors_of(facts), domain.current_of(facts)]}
@@ -34,19 +41,73 @@ def diff(ctx: Context, params: DiffParams) -> dict[str, Any]:
         "contractId": params.contract_id,
         "from": _wire_version(before, project),
         "to": _wire_version(after, project),
-        **content_difference(before.content, after.content),
+        **content_difference(
+            content_reading.compared(ctx.node, header.type, before, after),
+            before.content,
+            after.content,
+        ),
     }
 
 
-def content_difference(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-    """What a DiffResult says of two contents."""
-    semantic, lines = semantic_diff(before, after), line_diff(before, after)
+@reads("cacp/contract/compare", CompareParams, CompareResult, wide=True)
+def compare(ctx: Context, params: CompareParams) -> dict[str, Any]:
+    """Compare two versions of a contract, or a version with a content that nobody has proposed yet:
+    what changed, whom it breaks, and which repos it burdens. What can't be decided is `unknown`,
+    which is never to be taken as fine.
+    """
+    project = open_project(ctx, params.project_id)
+    header = contracts.header_of(ctx.db, params.project_id, params.contract_id)
+    if header is None:
+        raise no_contract(params)
+    facts = contracts.facts_of(ctx.db, params.contract_id)
+    current = domain.current_of(facts)
+    line = {fact.version: fact for fact in [*domain.ancestors_of(facts), current]}
+    if params.content is None:
+        after = _version(line, "to", params.to or current.version)
+        lower = [fact for number, fact in line.items() if number < after.version]
+    else:
+        after = _given(params, current, header.type)
+        lower = list(line.values())
+    agreed = domain.last_agreed(facts)
+    basis = agreed if agreed in lower else (lower[-1] if lower else after)
+    before = basis if params.from_ is None else _version(line, "from", params.from_)
+    comparison = content_reading.compared(ctx.node, header.type, before, after)
+    author = None if params.content is not None else after.repo_id
+    roles = roles_of(
+        header.type,
+        current.parties,
+        current.roles,
+        {member.repo_id: member.role for member in project.members},
+        next(iter(line.values())).repo_id,
+    )
+    names = {member.repo_id: member.name for member in project.members}
+    burdened = content_reading.concerned(comparison, roles, author)
     return {
-        "verdict": semantic.verdict,
-        "provider": semantic.provider,
-        "consumer": semantic.consumer,
-        "changes": [present(change._asdict()) for change in semantic.changes],
-        "moreChanges": semantic.more,
+        "contractId": params.contract_id,
+        "dialect": after.dialect or dialect_of(after.content),
+        **({} if params.content is not None else {"version": after.version}),
+        "against": before.version,
+        "concerns": [names.get(repo_id, repo_id) for repo_id in burdened],
+        **comparison.wire(),
+    }
+
+
+def _given(params: CompareParams, current: VersionFact, type: ContractType) -> VersionFact:
+    """A content that was given, as a version. Raises InvalidInput, as it would if it was."""
+    assert params.content is not None
+    dialect = params.dialect or current.dialect
+    content_reading.check(read(params.content, dialect, type), dialect)
+    text = check_sendable(params.content)
+    return replace(current, content=params.content, digest=text, dialect=dialect)
+
+
+def content_difference(
+    comparison: ContractComparison, before: dict[str, Any], after: dict[str, Any]
+) -> dict[str, Any]:
+    """What a DiffResult says of two contents."""
+    lines = line_diff(before, after)
+    return {
+        **comparison.wire(),
         "rows": wire_rows(lines.rows),
         "moreRows": lines.more,
     }

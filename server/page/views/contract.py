@@ -4,6 +4,8 @@ from typing import Any
 
 import orjson
 
+from contracts.compare import compare
+from contracts.recognise import read
 from server.domain.errors import NotFound
 from server.methods.cacp.contract_diff import content_difference
 from server.page import contract_story as story
@@ -123,7 +125,11 @@ def _conflicts(call: PageCall, at: dict[str, str], names: dict[str, str]) -> lis
             "parties": [names.get(repo, repo) for repo in each["parties"]],
             "currentParties": [names.get(repo, repo) for repo in each["currentParties"]],
             "content": each["content"],
-            **content_difference(each["content"], each["currentContent"]),
+            **content_difference(
+                compare(read(each["content"]), read(each["currentContent"])),
+                each["content"],
+                each["currentContent"],
+            ),
         }
         for each in lost[-CONFLICTS:]
     ]

@@ -211,6 +211,7 @@ EXPECTED: dict[str, tuple[str, ...]] = {
     "cacp/contract/list": ALL,
     "cacp/contract/overview": ALL,
     "cacp/contract/diff": ALL,
+    "cacp/contract/compare": ALL,
     "cacp/contract/timeline": ALL,
     "cacp/contract/conflicts": ALL,
     "cacp/context/share": MEMBERS,

@@ -15,7 +15,7 @@ from server.domain.line_diff import (
     line_diff,
     unified,
 )
-from tests.server.domain.test_semantic_diff import CONTENTS
+from tests.support.contents import CONTENTS
 
 SMALL = st.lists(st.integers(0, 4), max_size=40)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 
 from server.domain import suggestion
 from server.domain.suggestion import suggested_content
-from tests.server.domain.test_semantic_diff import CONTENTS, JSON
+from tests.support.contents import CONTENTS, JSON
 
 CONTENT = {"path": "/a", "body": {"n": 1, "m": 2}}
 

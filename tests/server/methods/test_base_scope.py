@@ -58,6 +58,7 @@ PROJECT: dict[str, Json] = {
     "cacp/contract/timeline": {"contractId": "contract"},
     "cacp/contract/overview": {"contractId": "contract", "includeHistory": True},
     "cacp/contract/diff": {"contractId": "contract"},
+    "cacp/contract/compare": {"contractId": "contract"},
     "cacp/context/share": {
         "type": "decision",
         "content": {},

@@ -45,7 +45,7 @@ class Desk:
     def call(self, method: str, caller: Caller, **params: Any) -> Any:
         declared = METHODS[method]
         given = declared.params.model_validate(params, by_alias=True)
-        result = self.node.run(lambda ctx: declared.run(ctx, given), caller, method)
+        result = self.node.answered(declared, caller, given)
         wire = orjson.loads(orjson.dumps(result))
         check_result(method, wire)
         return wire

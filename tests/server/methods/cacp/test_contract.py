@@ -25,6 +25,8 @@ def test_propose(team: Team) -> None:
         "version": 1,
         "status": "proposed",
         "roles": {REPO: "provider", FRONTEND: "consumer"},
+        "dialect": "endpoint",
+        "warnings": [],
     }
 
 
@@ -311,9 +313,19 @@ def test_update(team: Team) -> None:
     answer = team.backend(
         "contract/update", contractId=contract, content=NEXT, changeNote="Made avatar nullable"
     )
-    roles = {REPO: "provider", FRONTEND: "consumer"}
-    assert answer == {"contractId": contract, "version": 2, "status": "proposed", "roles": roles}
+    comparison = answer.pop("comparison")
+    assert answer == {
+        "contractId": contract,
+        "version": 2,
+        "status": "proposed",
+        "roles": {REPO: "provider", FRONTEND: "consumer"},
+        "dialect": "endpoint",
+        "warnings": [],
+    }
     assert team.contract(contract)["content"] == NEXT
+    assert (comparison["against"], comparison["verdict"]) == (1, "breaking")
+    assert comparison["concerns"] == [FRONTEND]
+    assert [change["rule"] for change in comparison["changes"]] == ["path_changed"]
 
 
 @pytest.mark.parametrize("spelling", ["changeNote", "changeNotes"])

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.support.node import RpcError
-from tests.support.team import REPO, Team
+from tests.support.team import FRONTEND, REPO, Team
 
 BEFORE = {"method": "GET", "path": "/a", "response": {"total": "number"}}
 AFTER = {"method": "GET", "path": "/a", "response": {"cents": "integer"}}
@@ -63,3 +63,42 @@ def test_an_unknown_contract_is_named(team: Team) -> None:
     with pytest.raises(RpcError) as error:
         team.backend("contract/diff", contractId="nothing")
     assert error.value.data["kind"] == "contract"
+
+
+# --- cacp/contract/compare ------------------------------------------------------------------------
+
+
+def test_versions_are_compared_by_what_they_break(team: Team, contract: str) -> None:
+    answer = team.backend("contract/compare", contractId=contract, **{"from": 1, "to": 2})
+    assert (answer["verdict"], answer["provider"], answer["against"], answer["version"]) == (
+        "breaking",
+        "breaking",
+        1,
+        2,
+    )
+    assert answer["dialect"] == "endpoint"
+    assert answer["concerns"] == [FRONTEND]
+    broken = {change["path"]: change.get("breaks") for change in answer["changes"]}
+    assert broken == {"$.response.total": "consumer", "$.response.cents": "provider"}
+
+
+def test_the_default_is_the_version_before(team: Team, contract: str) -> None:
+    answer = team.backend("contract/compare", contractId=contract)
+    assert (answer["version"], answer["against"]) == (3, 2)
+    first = team.backend("contract/compare", contractId=team.proposed())
+    assert (first["version"], first["against"], first["verdict"]) == (1, 1, "same")
+
+
+def test_a_content_that_nobody_has_proposed(team: Team, contract: str) -> None:
+    given: dict[str, Any] = {"contractId": contract, "content": {**BEFORE, "path": "/b"}}
+    same = team.frontend("contract/compare", **given)
+    assert same["verdict"] == "same"
+    assert "version" not in same
+    more = {"method": "GET", "path": "/b", "response": {"total": "number", "cents": "integer?"}}
+    assert team.frontend("contract/compare", **{**given, "content": more})["verdict"] == (
+        "compatible"
+    )
+    with pytest.raises(RpcError) as error:
+        team.frontend("contract/compare", **{**given, "dialect": "openapi"})
+    assert error.value.reason == "invalid_content"
+    assert team.contract(contract)["version"] == 3

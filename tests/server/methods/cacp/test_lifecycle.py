@@ -22,9 +22,7 @@ def call(desk: InProcessNode, method: str, agent: str = AGENT, **params: Any) ->
     found = METHODS[method]
     checked = found.params.model_validate(params, by_alias=True)
     caller = Caller(agent, "r", "verified", "key", operator=agent == AGENT)
-    result = orjson.loads(
-        orjson.dumps(desk.run(lambda ctx: found.run(ctx, checked), caller, method))
-    )
+    result = orjson.loads(orjson.dumps(desk.answered(found, caller, checked)))
     check_result(method, result)
     return result
 

@@ -37,7 +37,7 @@ def index(node: InProcessNode) -> None:
 def as_caller(node: InProcessNode, caller: Caller, **params: Any) -> Any:
     method = METHODS["cacp/search"]
     checked = method.params.model_validate(params, by_alias=True)
-    return node.run(lambda ctx: method.run(ctx, checked), caller)
+    return node.answered(method, caller, checked)
 
 
 def send(node: InProcessNode, summary: str, sender: str = ANA, **params: Any) -> str:

@@ -1,0 +1,145 @@
+"""Whole contents compared: never an exception, always a bounded amount of work."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from contracts.compare import compare
+from contracts.recognise import read
+from tests.support.contents import CONTENTS
+
+JsonObject = dict[str, Any]
+
+
+def rules(before: JsonObject, after: JsonObject) -> list[tuple[str, str, str]]:
+    found = compare(read(before), read(after))
+    return [(change.path, change.rule, change.consumer) for change in found.changes]
+
+
+@given(CONTENTS)
+def test_the_same_content_has_no_change(content: JsonObject) -> None:
+    found = compare(read(content), read(content))
+    assert (found.verdict, found.changes, found.more) == ("same", [], 0)
+
+
+@given(CONTENTS, CONTENTS)
+def test_any_two_contents_are_compared(before: JsonObject, after: JsonObject) -> None:
+    found = compare(read(before), read(after))
+    effects = {change.consumer for change in found.changes}
+    worst = [effect for effect in ("breaking", "unknown", "compatible") if effect in effects]
+    assert found.verdict == found.consumer == (worst[0] if worst else "same")
+    assert bool(found.changes) == (read(before).document != read(after).document)
+    for change in found.changes:
+        assert change.path.startswith("$")
+        assert change.why
+        assert (change.breaks == "both") == (change.provider == change.consumer == "breaking")
+
+
+@given(CONTENTS, CONTENTS)
+def test_the_sides_change_places_when_time_runs_backwards(
+    before: JsonObject, after: JsonObject
+) -> None:
+    """What breaks a provider in one direction is, but for what is merely lost, what breaks a
+    consumer in the other; and what is decided in one is decided in the other."""
+    forth, back = (compare(read(one), read(two)) for one, two in ((before, after), (after, before)))
+    assert (forth.verdict == "same") == (back.verdict == "same")
+    assert {change.path for change in forth.changes if change.rule == "type_changed"} == {
+        change.path for change in back.changes if change.rule == "type_changed"
+    }
+
+
+def test_what_nobody_reads_is_unknown_by_its_path() -> None:
+    before = {"kind": "config", "values": {"retries": 3, "hosts": ["a", "b"]}}
+    after = {"kind": "config", "values": {"retries": 4, "hosts": ["a"]}, "more": None}
+    assert rules(before, after) == [
+        ("$.values.retries", "value_changed", "unknown"),
+        ("$.values.hosts[1]", "value_removed", "unknown"),
+        ("$.more", "value_added", "unknown"),
+    ]
+
+
+def test_another_dialect_is_not_compared() -> None:
+    endpoint = {"method": "GET", "path": "/a", "response": {"a": "string"}}
+    document = {"openapi": "3.1.0", "info": {"title": "t", "version": "1"}, "paths": {}}
+    assert rules(endpoint, document) == [("$", "dialect_changed", "unknown")]
+
+
+def test_what_an_endpoint_says_besides_is_unknown() -> None:
+    before = {"method": "GET", "path": "/a", "response": {"a": "string"}, "timeout": 5}
+    assert rules(before, before | {"timeout": 9}) == [("$.timeout", "value_changed", "unknown")]
+
+
+def test_words_for_readers_and_defaults() -> None:
+    def content(**schema: Any) -> JsonObject:
+        return {"method": "GET", "path": "/a", "response": {"type": "string", **schema}}
+
+    assert rules(content(title="A"), content(title="B")) == [
+        ("$.response.title", "annotation_changed", "compatible")
+    ]
+    assert rules(content(default="a"), content(default="b")) == [
+        ("$.response.default", "default_changed", "unknown")
+    ]
+
+
+def deep(levels: int) -> JsonObject:
+    schema: JsonObject = {"type": "string"}
+    for _ in range(levels):
+        schema = {"type": "object", "properties": {"a": schema}}
+    return schema
+
+
+def exponential(width: int, levels: int, leaf: str) -> JsonObject:
+    """An `allOf` of references, each to an `allOf` of references."""
+    definitions: JsonObject = {"d0": {"type": "object", "properties": {"a": {"type": leaf}}}}
+    for level in range(1, levels):
+        definitions[f"d{level}"] = {
+            "allOf": [{"$ref": f"#/$defs/d{level - 1}"} for _ in range(width)]
+        }
+    return {"$ref": f"#/$defs/d{levels - 1}", "$defs": definitions}
+
+
+def alternatives(count: int, kind: str) -> JsonObject:
+    branches = [{"anyOf": [{"type": kind, "minLength": n} for n in range(count)]}] * 4
+    return {"type": kind, "allOf": branches, "maxLength": count}
+
+
+def cycle(leaf: str) -> JsonObject:
+    return {
+        "$ref": "#/$defs/a",
+        "$defs": {
+            "a": {"anyOf": [{"$ref": "#/$defs/b"}, {"type": leaf}]},
+            "b": {"allOf": [{"$ref": "#/$defs/a"}]},
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (deep(90), deep(89)),
+        (exponential(10, 12, "string"), exponential(10, 12, "integer")),
+        (alternatives(60, "string"), alternatives(61, "string")),
+        (cycle("string"), cycle("integer")),
+        ({"pattern": "(a+)+$", "type": "string"}, {"enum": ["a" * 40 + "!"]}),
+        (
+            {"$ref": "https://example.com/schema.json", "type": "string"},
+            {"$ref": "https://example.com/other.json", "type": "string"},
+        ),
+    ],
+)
+def test_a_hostile_content_costs_a_bounded_amount_of_work(
+    before: JsonObject, after: JsonObject
+) -> None:
+    """The bound counts steps: with few of them the verdict is unknown, and never fine."""
+    was, now = read(before, "json-schema"), read(after, "json-schema")
+    for steps in (0, 30, 300_000):
+        for first, second in ((was, now), (now, was)):
+            found = compare(first, second, steps)
+            assert found.changes
+            assert "unknown" in (found.verdict, found.provider) or "breaking" in (
+                found.verdict,
+                found.provider,
+            )
+    few = compare(was, now, 0)
+    assert (few.verdict, few.provider) == ("unknown", "unknown")
