@@ -18,7 +18,7 @@ from schemas.base import (
     WireObject,
 )
 from schemas.comparison import ReadContent, VersionComparison
-from schemas.dialect import DialectName
+from schemas.dialect import DialectName, Verdict
 from schemas.verification import PartyRole, VerificationPolicy
 
 ContractType = Literal[
@@ -233,6 +233,8 @@ class TimelineEntry(Result):
     """The repo's name; absent while the repo is unknown here."""
     agent_id: Identifier
     note: Text | None = None
+    effect: Verdict | None = None
+    """Of an update: what it means for consumers as built to the version before."""
     details: Any = None
 
 

@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from schemas.attention import AttentionKind, AttentionStep, Urgency
 from schemas.base import Count, Identifier, JsonObject, Result, Text, Timestamp
+from schemas.comparison import ContentComparison
 from schemas.contract import (
     AgreementPolicy,
     Contract,
@@ -55,10 +56,10 @@ class ContractVerification(Result):
     timestamp: Timestamp
 
 
-class ChangesSince(Result):
+class ChangesSince(ContentComparison):
     """What the current version changes of an earlier one: of the last to which the caller's repo
     agreed or that it wrote (`agreed`), else of the one before. Lines of text, old values first;
-    `more` counts those left out."""
+    `more` counts those left out. Beside them whom the changes break."""
 
     version: int
     basis: Literal["agreed", "previous"]

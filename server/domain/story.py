@@ -23,6 +23,12 @@ DEEDS = {
 """What a repo did in each step of cacp/contract/timeline."""
 
 
+EFFECTS = {
+    "breaking": ", which breaks consumers",
+    "unknown": "; whether it breaks consumers is unknown",
+}
+
+
 class Deed(NamedTuple):
     """What somebody did, in the words of this software; and why, in its author's own."""
 
@@ -35,7 +41,7 @@ def step_deed(entry: Json) -> Deed:
     did = (DEEDS.get(entry["step"]) or str(entry["step"])).format(version=entry["version"])
     if (entry.get("round") or 1) > 1:
         did += f" (round {entry['round']})"
-    return Deed(did, _why(entry))
+    return Deed(did + EFFECTS.get(entry.get("effect") or "", ""), _why(entry))
 
 
 def packet_deed(packet: Json) -> Deed:

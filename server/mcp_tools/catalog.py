@@ -215,12 +215,13 @@ _TABLE = (
         "cacp_contract_get",
         "Read a contract",
         "Show a contract: your next step, responses with comments and suggested changes, what "
-        "changed since you agreed, content, implementations, verifications. Or its timeline, or "
-        "versions that lost a race.",
+        "changed since you agreed, content, implementations, verifications. Or its timeline, "
+        "versions that lost a race, or whom a version breaks, or content not yet proposed.",
         {
             "contract": "cacp/contract/overview",
             "timeline": "cacp/contract/timeline",
             "conflicts": "cacp/contract/conflicts",
+            "compare": "cacp/contract/compare",
         },
         render_contract.contract,
         chooser="view",

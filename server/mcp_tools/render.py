@@ -42,8 +42,48 @@ def response(params: Json, result: Json) -> str:
 def version(params: Json, result: Json) -> str:
     """cacp/contract/propose and update."""
     roles = (f"{inline(repo)} {role}" for repo, role in result["roles"].items())
-    rest = {name: value for name, value in result.items() if name != "roles"}
-    return f"{facts(params, rest)}\n- roles: {', '.join(roles)}"
+    rest = {name: value for name, value in result.items() if name not in LISTED}
+    lines = [facts(params, rest), f"- roles: {', '.join(roles)}"]
+    lines += [
+        f"- odd: {inline(note['path'])}: {inline(note['why'], 300)}" for note in result["warnings"]
+    ]
+    if "comparison" in result:
+        comparison = result["comparison"]
+        lines.append(f"\n## Against version {comparison['against']}")
+        lines += broken(comparison)
+        if comparison["concerns"]:
+            lines.append(f"It burdens {listed_names(comparison['concerns'])}.")
+    return "\n".join(lines)
+
+
+LISTED = ("roles", "warnings", "comparison")
+"""What is shown in lines of its own."""
+
+
+BREAKS_SHOWN = 20
+
+
+def broken(comparison: Json) -> Iterator[str]:
+    """Whom the changes of a content break, and by which of them."""
+    yield (
+        f"\nConsumers as built today meet a provider at the newer content: "
+        f"{comparison['consumer']}. A provider as built today meets consumers at it: "
+        f"{comparison['provider']}."
+    )
+    serious = [
+        change
+        for change in comparison["changes"]
+        if change["consumer"] != "compatible" or change["provider"] != "compatible"
+    ]
+    for change in serious[:BREAKS_SHOWN]:
+        whom = f"breaks {change['breaks']}" if "breaks" in change else "unknown"
+        yield (
+            f"- {whom}: {inline(change['path'])} {change['rule'].replace('_', ' ')}. "
+            f"{inline(change['why'], 300)}"
+        )
+    more = len(serious) - BREAKS_SHOWN + comparison["moreChanges"]
+    if more > 0:
+        yield f"- and {more} more: `cacp_contract_get` with view compare lists them"
 
 
 def projects(params: Json, result: Json) -> str:

@@ -7,13 +7,15 @@ from schemas.verification import VERIFIED_BY
 from server.domain.attention import text
 from server.domain.next_call import next_call
 from server.domain.untrusted import MEMBER, Author, block, block_of_json, inline
-from server.mcp_tools.render import Json, listed_names
+from server.mcp_tools.render import Json, broken, listed_names
 
 
 def contract(given: Json, result: Json) -> str:
     """cacp_contract_get, whatever its view."""
     if "timeline" in result:
         return "\n".join(_timeline(result))
+    if "against" in result:
+        return "\n".join(_compared(result))
     if "contract" not in result:
         return "\n".join(_conflicts(result))
     return "\n".join(_overview(given, result))
@@ -120,6 +122,15 @@ def _changes(result: Json, proposer: str) -> Iterator[str]:
     lines = [*since["lines"], *([f"… {since['more']} more lines"] if since["more"] else [])]
     text = "\n".join(lines) or "(the same content)"
     yield block(text, Author(proposer, trust=MEMBER))
+    yield from broken(since)
+
+
+def _compared(result: Json) -> Iterator[str]:
+    newer = f"version {result['version']}" if "version" in result else "the given content"
+    yield f"# Version {result['against']} and {newer}, as {result['dialect']}"
+    yield from broken(result)
+    if result["concerns"]:
+        yield f"\nIt burdens {listed_names(result['concerns'])}."
 
 
 def _work(result: Json, names: dict[str, str | None]) -> Iterator[str]:

@@ -74,7 +74,7 @@ def test_show_tells_a_contracts_whole_story(node: Node, team: Team) -> None:
         "proposes version 1",
         "asks for a change to version 1: say who",
         "asks: Why?",
-        "writes version 2: shorter",
+        "writes version 2, which breaks consumers: shorter",
         "- path: /api/v1/users/profile",
         "+ path: /me",
         "agrees to version 2",

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from contracts.compare import compare
+from contracts.recognise import read
 from schemas.base import iso, present
 from schemas.contract import UNSETTLED, ContractType
 from schemas.facts import ResponseFact, VerificationFact, VersionFact
@@ -69,6 +71,11 @@ def items(subject: ContractSubject, who: Actor) -> Iterator[WaitingItem]:
         view = _ContractView(subject, who)
         for opening in opened:
             yield view.item(opening)
+
+
+COMPARED_STEPS = 100_000
+"""Work of a comparison, some tenths of a second at most: what is not compared is unknown."""
+CHANGES_SHOWN = 10
 
 
 class _ContractView:
@@ -385,10 +392,32 @@ class _ContractView:
                 "fromVersion": before.version,
                 "basis": basis,
                 "summary": about[basis],
+                **self._broken(before),
                 "lines": diff.lines,
                 "more": diff.more or None,
             }
         )
+
+    def _broken(self, before: VersionFact) -> dict[str, Any]:
+        """Whom the current version breaks that is built to another one."""
+        comparison = compare(
+            read(before.content, before.dialect, self.subject.type),
+            read(self.current.content, self.current.dialect, self.subject.type),
+            COMPARED_STEPS,
+        )
+        serious = [
+            change
+            for change in comparison.changes
+            if not change.consumer == change.provider == "compatible"
+        ]
+        return {
+            "consumer": comparison.consumer,
+            "provider": comparison.provider,
+            "changes": [
+                present({"path": change.path, "rule": change.rule, "breaks": change.breaks})
+                for change in serious[:CHANGES_SHOWN]
+            ],
+        }
 
 
 _Shown = tuple[str, Mapping[str, Any], tuple[NextStep, ...]]

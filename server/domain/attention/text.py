@@ -128,6 +128,10 @@ def _of_contract(kind: str, detail: Json) -> Iterator[str]:
         more = [f"… {diff['more']} more lines"] if "more" in diff else []
         lines = "\n".join([*diff["lines"], *more]) or "(the same content)"
         yield f"What it changes {diff['summary']}:\n" + _block(lines, proposer)
+        yield (
+            f"Consumers as built today: {diff['consumer']}; "
+            f"a provider as built today: {diff['provider']}."
+        )
         yield "cacp_contract_get shows the whole content."
     elif "content" in detail:
         content = _block(detail["content"], proposer)

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 from contracts.changes import ContractComparison
@@ -25,7 +26,7 @@ from schemas.contract import (
     UpdateContractParams,
     UpdateContractResult,
 )
-from schemas.dialect import DialectName
+from schemas.dialect import DialectName, Verdict
 from schemas.facts import Fact, VersionFact, members_of
 from schemas.verification import PartyRole
 from server.domain import contract as domain
@@ -331,11 +332,13 @@ def list_(ctx: Context, params: ListContractsParams) -> dict[str, Any]:
 def timeline(ctx: Context, params: ContractParams) -> dict[str, Any]:
     """List the steps of a contract: who, what, when and why; oldest first."""
     project = open_project(ctx, params.project_id)
-    if contracts.header_of(ctx.db, params.project_id, params.contract_id) is None:
+    header = contracts.header_of(ctx.db, params.project_id, params.contract_id)
+    if header is None:
         raise no_contract(params)
     names = {member.repo_id: member.name for member in project.members}
     facts = contracts.facts_of(ctx.db, params.contract_id)
     current = domain.current_of(facts)
+    effects = _effects(ctx, header.type, [*domain.ancestors_of(facts), current])
     return {
         "contractId": params.contract_id,
         "agreementPolicy": current.policy,
@@ -352,11 +355,20 @@ def timeline(ctx: Context, params: ContractParams) -> dict[str, Any]:
                     "name": names.get(entry.repo_id),
                     "agentId": entry.agent_id,
                     "note": entry.note,
+                    "effect": effects.get(entry.version) if entry.step == "updated" else None,
                     "details": entry.details,
                 }
             )
             for entry in timeline_of(facts)
         ],
+    }
+
+
+def _effects(ctx: Context, type: ContractType, line: list[VersionFact]) -> dict[int, Verdict]:
+    """What each version but the first means for consumers as built to the one before it."""
+    return {
+        after.version: content_reading.compared(ctx.node, type, before, after).consumer
+        for before, after in pairwise(line)
     }
 
 

@@ -23,9 +23,11 @@ from server.domain.contract_overview import (
 )
 from server.domain.sides import roles_of
 from server.methods.base import Context, open_project, reads
+from server.methods.cacp import content_reading
 from server.methods.cacp.attention import actor_of
 from server.methods.cacp.contract import no_contract
 from server.methods.cacp.receipt import shown_receipts, shown_sides
+from server.node import Node
 from server.store import contracts, projects
 from server.store.projects import Repo
 
@@ -86,7 +88,7 @@ def overview(ctx: Context, params: OverviewParams) -> dict[str, Any]:
         "verifications": [_verification(fact, names) for fact in verifications_of(facts, current)],
         "receipts": shown_receipts(ctx, params.contract_id, project, header, facts),
         "unproven": shown_sides(domain.unproven_sides(facts), names.repos),
-        "changesSince": _changes(facts, own),
+        "changesSince": _changes(ctx.node, header.type, facts, own),
         "conflicts": len(domain.conflicts_of(facts)),
     }
     return present(shown)
@@ -154,15 +156,19 @@ def _author(fact: ResponseFact | VerificationFact, names: ProjectNames) -> dict[
     )
 
 
-def _changes(facts: Facts, repo_id: str | None) -> dict[str, Any] | None:
+def _changes(
+    node: Node, type: ContractType, facts: Facts, repo_id: str | None
+) -> dict[str, Any] | None:
     """The ChangesSince object for a reader, who may hold no repo."""
     if repo_id is not None and knows_current(facts, repo_id):
         return None
     compared = compared_version(facts, repo_id or "")
     if compared is None:
         return None
-    diff = bounded_diff(compared.version.content, domain.current_of(facts).content)
+    current = domain.current_of(facts)
+    diff = bounded_diff(compared.version.content, current.content)
     return {
+        **content_reading.compared(node, type, compared.version, current).wire(),
         "version": compared.version.version,
         "basis": compared.basis,
         "lines": diff.lines,

@@ -22,6 +22,9 @@ def test_a_step_names_its_version_and_its_later_rounds() -> None:
         "has implemented it (round 2)",
         "done: a.py, b.py",
     )
+    breaks = step_deed(entry("updated", effect="breaking")).did
+    assert breaks == "writes version 2, which breaks consumers"
+    assert step_deed(entry("updated", effect="compatible")).did == "writes version 2"
     assert step_deed(entry("failed", round=1, details={"case": 1})).why == '{"case": 1}'
 
 

@@ -92,8 +92,8 @@ def test_an_argument_that_the_tool_does_not_have() -> None:
         played("cacp_contract_get", {"project_id": "p", "contractId": "c"}, {})
     assert problem(refused.value) == (
         "project_id is not a param of cacp_contract_get. Did you mean projectId? It takes "
-        "projectId (required), contractId (required), includeHistory, more, view. Correct the "
-        "arguments and call again."
+        "projectId (required), contractId (required), includeHistory, from, to, content, "
+        "dialect, more, view. Correct the arguments and call again."
     )
     with pytest.raises(CallFailed, match=r"^sender is not a param of acp_send\. It takes to \(r"):
         played("acp_send", {"sender": "me"}, {})

@@ -77,7 +77,7 @@ def test_a_chooser_may_have_a_default() -> None:
     assert schema["required"] == ["projectId", "contractId"]
     assert schema["properties"]["view"] == {
         "type": "string",
-        "enum": ["contract", "timeline", "conflicts"],
+        "enum": ["contract", "timeline", "conflicts", "compare"],
         "default": "contract",
     }
 

@@ -48,7 +48,9 @@ def test_changes_since_the_version_that_the_caller_agreed_to(team: Team) -> None
     team.backend("contract/update", contractId=contract, content={**CONTENT, "v": 3})
     since = overview(team.frontend, contract)["changesSince"]
     lines = ["- v: 2", "+ v: 3"]
-    assert since == {"version": 2, "basis": "agreed", "lines": lines, "more": 0}
+    assert since | {"version": 2, "basis": "agreed", "lines": lines, "more": 0} == since
+    assert (since["verdict"], since["provider"]) == ("unknown", "unknown")
+    assert [change["path"] for change in since["changes"]] == ["$.v"]
     assert "changesSince" not in overview(team.backend, contract), "it wrote that"
     stranger = team.node.key("aid://example.com/reader@1.0.0", "elsewhere")
     shown = team.node.call(
