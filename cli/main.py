@@ -38,6 +38,7 @@ from cli.serve import serve
 from cli.show import contracts, projects, show, status
 from cli.storage import backup, export
 from cli.terminal import REFUSED, STATUSES
+from cli.verify import verify
 from cli.watch import watch
 from schemas.plain import one_line
 
@@ -54,6 +55,7 @@ RUN, INSPECT, CALL, MAIL, MESH, OPERATE = "Run", "Inspect", "Call", "Mail", "Mes
 app.command(rich_help_panel=RUN)(serve)
 app.command(rich_help_panel=RUN)(cluster)
 app.command(rich_help_panel=RUN)(demo)
+app.command(rich_help_panel=RUN)(verify)
 app.command(rich_help_panel=RUN)(connect)
 app.command(rich_help_panel=RUN)(disconnect)
 app.command("next", rich_help_panel=INSPECT)(next_)

@@ -29,10 +29,10 @@ OTHER_FORMATS = ("cacp comply ", "cacp thread ", "cacp wire ", "cacp discover", 
 """Their output is that of another specification."""
 ELSEWHERE = (
     *("cacp approve", "cacp mesh", "cacp watch", "cacp project ", "cacp repos "),
-    *("cacp connect", "cacp disconnect", "cacp cluster"),
+    *("cacp connect", "cacp disconnect", "cacp cluster", "cacp verify"),
 )
-"""They need a human's key, end with Ctrl-C, print what a method answers to a change, or change the
-files of a repository."""
+"""They need a human's key or a runner's, end with Ctrl-C, print what a method answers to a change,
+or change the files of a repository."""
 
 
 def test_the_examples_hold() -> None:

@@ -1,0 +1,136 @@
+"""What is read of a git checkout, on real repositories."""
+
+from pathlib import Path
+
+import pytest
+
+from proof.git_tree import GitProblem, GitTree, clean_environment
+from tests.proof.checkout import Checkout
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    return Checkout(tmp_path / "api")
+
+
+def test_a_clean_checkout(checkout: Checkout) -> None:
+    commit = checkout.commit(a_txt="1")
+    tree = GitTree.at(checkout.folder)
+    assert (tree.commit, tree.changes, tree.is_dirty) == (commit, (), False)
+    assert tree.tree == checkout.git("rev-parse", "HEAD^{tree}")
+    assert tree.git_folder == checkout.folder / ".git"
+    assert tree.top == tree.folder == checkout.folder
+
+
+@pytest.mark.parametrize("change", ["edited", "staged", "deleted", "untracked", "renamed"])
+def test_whatever_the_commit_lacks_makes_it_dirty(checkout: Checkout, change: str) -> None:
+    checkout.commit(a_txt="1\n2\n3\n", b_txt="2")
+    if change == "edited":
+        checkout.write("a.txt", "other")
+    elif change == "staged":
+        checkout.write("a.txt", "other")
+        checkout.git("add", "a.txt")
+    elif change == "deleted":
+        (checkout.folder / "a.txt").unlink()
+    elif change == "untracked":
+        checkout.write("a.txt ", "new")
+    else:
+        checkout.git("mv", "a.txt", "c.txt")
+    tree = GitTree.at(checkout.folder)
+    expected = {"untracked": "a.txt ", "renamed": "c.txt"}.get(change, "a.txt")
+    assert (tree.changes, tree.is_dirty) == ((expected,), True)
+
+
+def test_what_git_ignores_is_no_change(checkout: Checkout) -> None:
+    checkout.write(".gitignore", "build/\n")
+    checkout.commit()
+    checkout.write("build/out", "x")
+    assert not GitTree.at(checkout.folder).is_dirty
+
+
+def test_a_few_of_many_changes_are_named(checkout: Checkout) -> None:
+    checkout.commit()
+    for number in range(7):
+        checkout.write(f"{number}.txt", "x")
+    shown = GitTree.at(checkout.folder).shown_changes()
+    assert shown == "0.txt, 1.txt, 2.txt, 3.txt, 4.txt and 2 more"
+
+
+def test_outside_of_a_checkout_and_without_a_commit(tmp_path: Path, checkout: Checkout) -> None:
+    with pytest.raises(GitProblem, match="not a git repository"):
+        GitTree.at(tmp_path)
+    with pytest.raises(GitProblem):
+        GitTree.at(checkout.folder)
+
+
+def test_the_base_is_where_the_branch_left_the_main_one(checkout: Checkout) -> None:
+    first = checkout.commit(a_txt="1")
+    checkout.git("checkout", "-q", "-b", "feature")
+    checkout.commit(a_txt="2")
+    checkout.git("checkout", "-q", "main")
+    checkout.commit(b_txt="1")
+    checkout.git("checkout", "-q", "feature")
+    assert GitTree.at(checkout.folder).base() == first
+
+
+def test_the_remotes_main_branch_counts_before_a_local_one(
+    tmp_path: Path, checkout: Checkout
+) -> None:
+    published = checkout.commit(a_txt="1")
+    clone = Checkout(tmp_path / "clone")
+    clone.git("remote", "add", "origin", str(checkout.folder))
+    clone.git("fetch", "-q", "origin")
+    clone.git("reset", "-q", "--hard", "origin/main")
+    clone.commit(a_txt="2")
+    clone.commit(a_txt="3")
+    assert GitTree.at(clone.folder).base() == published
+
+
+def test_on_the_main_branch_the_base_is_the_commit_before(checkout: Checkout) -> None:
+    first = checkout.commit(a_txt="1")
+    assert GitTree.at(checkout.folder).base() is None
+    checkout.commit(a_txt="2")
+    assert GitTree.at(checkout.folder).base() == first
+
+
+def test_a_base_may_be_named(checkout: Checkout) -> None:
+    first = checkout.commit(a_txt="1")
+    checkout.commit(a_txt="2")
+    checkout.commit(a_txt="3")
+    assert GitTree.at(checkout.folder).base(first) == first
+    with pytest.raises(GitProblem):
+        GitTree.at(checkout.folder).base("nowhere")
+
+
+def test_a_worktree_has_the_same_folder_at_another_commit_and_goes_away(
+    checkout: Checkout,
+) -> None:
+    checkout.write("inner/a.txt", "old")
+    first = checkout.commit()
+    checkout.write("inner/a.txt", "new")
+    checkout.commit()
+    tree = GitTree.at(checkout.folder / "inner")
+    with tree.worktree(first) as folder:
+        assert (folder / "a.txt").read_text() == "old"
+    assert not folder.exists()
+    assert (checkout.folder / "inner/a.txt").read_text() == "new"
+    assert len(checkout.git("worktree", "list").splitlines()) == 1
+
+
+def test_a_folder_that_the_base_lacks_is_told(checkout: Checkout) -> None:
+    first = checkout.commit(a_txt="1")
+    checkout.write("inner/a.txt", "new")
+    checkout.commit()
+    tree = GitTree.at(checkout.folder / "inner")
+    with pytest.raises(GitProblem, match="has no such folder"), tree.worktree(first):
+        raise AssertionError
+    assert len(checkout.git("worktree", "list").splitlines()) == 1
+
+
+def test_what_git_tells_its_hooks_is_not_passed_on(
+    checkout: Checkout, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    commit = checkout.commit(a_txt="1")
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
+    assert GitTree.at(checkout.folder).commit == commit
+    assert "GIT_DIR" not in clean_environment()
