@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-from bench import attention, hot, load, mail, page, page_ground, replicas
+from bench import attention, contracts, hot, load, mail, page, page_ground, replicas
 from bench.capacity import Machines, capacity
 from bench.fill import Filler, fill
 from bench.hot import get_body, propose_body, seeded, start_seconds
@@ -35,7 +35,7 @@ def main() -> None:
     parser.add_argument("--letters", type=int, default=100_000, help="size of the large mailbox")
     parser.add_argument(
         "--only",
-        choices=("hot", "wide", "attention", "size", "mail", "page", "replicas"),
+        choices=("hot", "wide", "attention", "size", "mail", "page", "replicas", "contracts"),
         help="run only this part",
     )
     options = parser.parse_args()
@@ -51,6 +51,7 @@ def main() -> None:
             "attention": lambda: waiting(folder),
             "mail": lambda: letters(folder, options.letters, rounds, seconds),
             "page": lambda: pages(folder, rounds, seconds),
+            "contracts": lambda: compared(folder, rounds, seconds),
             "replicas": lambda: on_postgresql(folder, rounds, seconds),
             "size": lambda: size(folder, options.contracts, rounds, seconds),
         }
@@ -75,6 +76,20 @@ def hot_path(folder: Path, rounds: int, seconds: float) -> None:
         print(f"  /live beside {name:17} p99 {run.p99 * 1000:7.2f} ms (aim 10)")
     started = statistics.median(start_seconds(folder / "start.db") for _ in range(rounds))
     print(f"  start to first answer          {started:.2f} s (aim 0.7)")
+
+
+def compared(folder: Path, rounds: int, seconds: float) -> None:
+    """Contracts compared, and proposals with and without recognition of their dialect."""
+    print("\nContracts")
+    each = statistics.median(contracts.endpoint_seconds() for _ in range(rounds))
+    print(
+        f"  endpoints read and compared    {contracts.ENDPOINTS / each:,.0f} a second (aim 1,000)"
+    )
+    whole, size = contracts.document_seconds()
+    print(f"  two documents of {size:.1f} MB        {whole:.2f} s (aim 2)")
+    opaque, recognised = contracts.propose_runs(folder, rounds, seconds)
+    ratio = contracts.median_ratio(recognised, opaque)
+    print(f"  propose, dialect recognised    {ratio:.2f} of opaque (aim 0.95)")
 
 
 def wide_read(folder: Path, seconds: float) -> None:

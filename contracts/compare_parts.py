@@ -176,7 +176,7 @@ class PartComparer:
         for forward in (True, False):
             containment = self._containment(direction, sent_by, forward)
             sub, sup = (was, now) if forward else (now, was)
-            for number in sorted(containment.within(sub, sup, after.path)):
+            for number in sorted(containment.findings_of(sub, sup, after.path)):
                 finding = containment.findings[number]
                 effects: tuple[Effect, Effect] = (
                     (finding.effect, "compatible") if forward else ("compatible", finding.effect)

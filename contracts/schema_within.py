@@ -15,6 +15,7 @@ from contracts.model import Path, Side
 from contracts.schema_atoms import Atom, View, below, is_nothing
 from contracts.schema_examples import examples
 from contracts.schema_gaps import Nested, SchemaGap, array_gaps, is_empty_range, plain_gaps
+from contracts.schema_keywords import ANNOTATIONS
 from contracts.schema_objects import ObjectPair
 from contracts.schema_overlap import apart
 from contracts.schema_reader import Key, SchemaReader, key_of
@@ -23,6 +24,8 @@ from contracts.work import Work
 
 Findings = frozenset[int]
 NONE: Findings = frozenset()
+DEPTH_MAX = 40
+"""Schemas within schemas that are compared at one go."""
 _FEW: dict[str, tuple[Any, ...]] = {"null": (None,), "boolean": (False, True)}
 """Types of few values, which are looked at one by one."""
 
@@ -56,23 +59,41 @@ class Containment:
         self._work = work
         self._kept: dict[tuple[Key, Key], Findings] = {}
         self._views: list[tuple[View, View]] = []
+        self._alike = sender.interface.draft == receiver.interface.draft
+        self._depth = 0
+        self._deferred: list[tuple[View, View, Path]] = []
         self._examples: dict[int, tuple[Atom, list[Any]]] = {}
 
+    def findings_of(self, sub: View, sup: View, at: Path) -> Findings:
+        """What of `sub`, as it is sent, `sup` doesn't accept, however deep. `at` is where both
+        stand if neither says so. Raises TooMuchWork."""
+        findings = self.within(sub, sup, at)
+        while self._deferred:
+            findings |= self.within(*self._deferred.pop())
+        return findings
+
     def within(self, sub: View, sup: View, at: Path) -> Findings:
-        """What of `sub`, as it is sent, `sup` doesn't accept. `at` is where both stand if neither
-        says so. Raises TooMuchWork."""
+        """The same, but for what lies deeper than the stack allows: it counts as accepted here, and
+        is looked at on its own."""
         sub, sup = self.sender.settled(sub), self.receiver.settled(sup)
-        if not sup or is_nothing(sub):
+        if not sup or is_nothing(sub) or (self._alike and _is_same_leaf(sub, sup)):
             return NONE
         key = (key_of(sub), key_of(sup))
         known = self._kept.get(key)
         if known is not None:
             return known
+        if self._depth > DEPTH_MAX:
+            self._deferred.append((sub, sup, at))
+            return NONE
         # A schema that holds itself is within another as long as nothing else says no.
         self._kept[key] = NONE
         self._views.append((sub, sup))
         self._work.spend()
-        findings = self._kept[key] = self._compare(sub, sup, at)
+        self._depth += 1
+        try:
+            findings = self._kept[key] = self._compare(sub, sup, at)
+        finally:
+            self._depth -= 1
         return findings
 
     def _compare(self, sub: View, sup: View, at: Path) -> Findings:
@@ -280,6 +301,17 @@ class Containment:
         if not view or not view[0].path:
             return (*at, *steps)
         return below(view[0], steps) if steps else view[0].path
+
+
+_LEAF = frozenset({"type", "format", "pattern", "minLength", "maxLength", *ANNOTATIONS})
+
+
+def _is_same_leaf(sub: View, sup: View) -> bool:
+    """Whether two schemas are the same and hold no others, as most members are and do."""
+    if len(sub) != 1 or len(sup) != 1:
+        return False
+    one_raw, other_raw = sub[0].raw, sup[0].raw
+    return isinstance(one_raw, dict) and one_raw == other_raw and one_raw.keys() <= _LEAF
 
 
 def _has_doubt(atom: Atom) -> bool:

@@ -21,6 +21,8 @@ from server.node import Node
 
 SMALL = 8 * 1024
 """Bytes of content that are read at once: it takes a fraction of a millisecond."""
+PLAIN: dict[str, Any] = {"dialect": "endpoint", "warnings": []}
+"""What is said of a plain endpoint, which needn't be read."""
 SHOWN = 20
 """Problems that a refusal names, and warnings that an answer does."""
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from contracts.changes import ContractComparison
+from contracts.plain_endpoint import is_plain_endpoint
 from schemas.base import iso, present
 from schemas.contract import (
     Contract,
@@ -131,6 +132,8 @@ async def _reading(
     session: CallSession, params: ProposeParams, write: Callable[[], Awaitable[dict[str, Any]]]
 ) -> dict[str, Any]:
     """A proposal, whose content is read before it is written."""
+    if params.dialect is None and is_plain_endpoint(params.content):
+        return await write() | content_reading.PLAIN
     interface = await content_reading.checked(params.content, params.dialect, params.type)
     return await write() | content_reading.how_read(interface)
 
