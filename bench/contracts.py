@@ -45,8 +45,8 @@ def document_seconds() -> tuple[float, float]:
     before, after = document("string"), document("integer")
     size = len(load.request("", {"content": before}))
     begun = time.process_time()
-    found = compare(read(before), read(after))
-    assert found.verdict == "breaking"
+    comparison = compare(read(before), read(after))
+    assert comparison.verdict == "breaking"
     return time.process_time() - begun, size / 1e6
 
 

@@ -21,6 +21,7 @@ USERS_SHOWN = 3
 ChangeKey = tuple[str, str, str | None, str | None]
 
 UNDECIDED = "Its effect can't be decided from the content."
+BOTH = "Neither side as built today fits the other one at the newer content."
 WORDS_ONLY = "Only words for readers changed, which are not checked."
 _RANK: dict[Verdict, int] = {"same": 0, "compatible": 1, "unknown": 2, "breaking": 3}
 
@@ -148,11 +149,15 @@ class ChangeLog:
             self._changes[key] = change
             return
         stronger = change if _weight(change) > _weight(known) else known
-        self._changes[key] = known._replace(
+        joined = known._replace(
             side=known.side if known.side == change.side else None,
             provider=worse(known.provider, change.provider),
             consumer=worse(known.consumer, change.consumer),
             why=stronger.why,
+        )
+        alone = "both" in (known.breaks, change.breaks)
+        self._changes[key] = (
+            joined._replace(why=BOTH) if joined.breaks == "both" and not alone else joined
         )
 
     def unknown(

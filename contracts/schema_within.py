@@ -310,8 +310,8 @@ def _is_same_leaf(sub: View, sup: View) -> bool:
     """Whether two schemas are the same and hold no others, as most members are and do."""
     if len(sub) != 1 or len(sup) != 1:
         return False
-    one_raw, other_raw = sub[0].raw, sup[0].raw
-    return isinstance(one_raw, dict) and one_raw == other_raw and one_raw.keys() <= _LEAF
+    raw, other = sub[0].raw, sup[0].raw
+    return isinstance(raw, dict) and raw == other and raw.keys() <= _LEAF
 
 
 def _has_doubt(atom: Atom) -> bool:
