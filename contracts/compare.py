@@ -9,8 +9,10 @@ from typing import Any
 
 from contracts.changes import UNDECIDED, ChangeLog, ContractChange, ContractComparison
 from contracts.compare_operations import OperationComparer
+from contracts.graphql_changes import graphql_changes
 from contracts.json_text import same, shown
 from contracts.model import Interface, Located, Path
+from contracts.protobuf_changes import protobuf_changes
 from contracts.refs import FILES
 from contracts.structure import structure_changes, word_changes
 from contracts.work import TooMuchWork, Work
@@ -20,7 +22,10 @@ STEPS = 3_000_000
 """Steps of one comparison: some seconds. What is not compared by then is unknown."""
 
 TOO_LARGE = "The contents are too large to be compared in full."
-OWN: Mapping[DialectName, Callable[[Interface, Interface], Iterable[ContractChange]]] = {}
+OWN: Mapping[DialectName, Callable[[Interface, Interface], Iterable[ContractChange]]] = {
+    "graphql": graphql_changes,
+    "protobuf": protobuf_changes,
+}
 """How dialects with type systems of their own are compared."""
 
 
@@ -54,6 +59,7 @@ def _compare(log: ChangeLog, work: Work, before: Interface, after: Interface) ->
     if own is not None:
         for change in own(before, after):
             log.take(change)
+        _surroundings(log, work, before, after)
     elif before.dialect == "opaque":
         structure_changes(log, work, before.document, after.document, ())
     else:

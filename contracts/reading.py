@@ -20,6 +20,9 @@ NOTES_MAX = 100
 SHOWN_MAX = 60
 WHY_MAX = 400
 
+BESIDE = frozenset({"dialect", "name", "title", "summary", "description", "version", "examples"})
+"""Words for readers that stand beside a document which is text: a schema of GraphQL, `.proto`."""
+
 HTTP_METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
 
 

@@ -7,7 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from contracts import graphql_sdl, protobuf
+from contracts.asyncapi import is_asyncapi, read_asyncapi
 from contracts.endpoint import is_endpoint, read_endpoint
+from contracts.graphql_sdl import is_graphql, read_graphql
 from contracts.json_schema import (
     is_json_schema,
     is_shorthand_model,
@@ -16,6 +19,7 @@ from contracts.json_schema import (
 )
 from contracts.model import DocumentProblem, Interface, Located
 from contracts.openapi import is_openapi, read_openapi
+from contracts.protobuf import is_protobuf, read_protobuf
 from contracts.reading import STEPS_MAX, TooMuchToRead, shown
 from contracts.refs import files_of
 from schemas.dialect import DialectName
@@ -35,11 +39,22 @@ class ContractDialect(NamedTuple):
 
 DIALECTS = (
     ContractDialect("openapi", is_openapi, read_openapi),
+    ContractDialect("asyncapi", is_asyncapi, read_asyncapi),
+    ContractDialect("graphql", is_graphql, read_graphql),
+    ContractDialect("protobuf", is_protobuf, read_protobuf),
     ContractDialect("endpoint", is_endpoint, read_endpoint),
     ContractDialect("json-schema", is_json_schema, read_json_schema),
     ContractDialect("shorthand", is_shorthand_model, read_shorthand),
 )
 """Every dialect, the one that is recognised most surely first."""
+
+
+_PARSED = frozenset({"files", *graphql_sdl.MEMBERS, *protobuf.MEMBERS})
+
+
+def is_parsed(content: Mapping[str, Any], dialect: str | None) -> bool:
+    """Whether to read a content may take a parser: some are imported first, and all are slow."""
+    return dialect in ("graphql", "protobuf") or not _PARSED.isdisjoint(content)
 
 
 def read(

@@ -104,7 +104,7 @@ SOUND: dict[str, Any] = {
 
 
 @st.composite
-def spoilt_documents(draw: st.DrawFn) -> dict[str, Any]:
+def spoilt_documents(draw: st.DrawFn, sound: dict[str, Any] = SOUND) -> dict[str, Any]:
     """A sound document of which one part is replaced."""
 
     def spoil(value: Any, levels: int) -> Any:
@@ -116,6 +116,6 @@ def spoilt_documents(draw: st.DrawFn) -> dict[str, Any]:
         name = draw(st.sampled_from(sorted(value)))
         return value | {name: spoil(value[name], levels - 1)}
 
-    spoilt = spoil(SOUND, draw(st.integers(1, 9)))
+    spoilt = spoil(sound, draw(st.integers(1, 9)))
     assert isinstance(spoilt, dict)
     return spoilt

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 from contracts.model import Located
 from contracts.reading import NOTES_MAX, WHY_MAX
-from contracts.recognise import DIALECTS, opaque, read
+from contracts.recognise import DIALECTS, is_parsed, opaque, read
 from contracts.standalone import standalone
 from schemas.plain import one_line
 from tests.contracts.hostile import NAMES, SOUND, SPOILT, spoilt_documents
 
 CONTENTS = st.dictionaries(st.sampled_from(NAMES), SPOILT, max_size=6) | spoilt_documents()
-JSON_DIALECTS = ("openapi", "endpoint", "json-schema", "shorthand", "opaque", None)
+JSON_DIALECTS = ("openapi", "asyncapi", "endpoint", "json-schema", "shorthand", "opaque", None)
 
 
 @given(CONTENTS, st.sampled_from(JSON_DIALECTS))
@@ -40,6 +40,11 @@ def test_any_json_is_read(content: dict[str, Any], dialect: str | None) -> None:
         ({"openapi": "3.0.3", "paths": {}}, "openapi"),
         ({"paths": {"/a": {"get": {"responses": {}}}}}, "openapi"),
         ({"swagger": "2.0", "paths": {"/a": {"get": {}}}}, "opaque"),
+        ({"asyncapi": "3.0.0", "channels": {}}, "asyncapi"),
+        ({"graphql": "type Query { a: Int }"}, "graphql"),
+        ({"schema": "type Query { a: Int }", "version": 3}, "graphql"),
+        ({"proto": "message M { optional int32 a = 1; }"}, "protobuf"),
+        ({"files": {"a.proto": 'syntax = "proto3";'}}, "protobuf"),
         ({"method": "GET", "path": "/a"}, "endpoint"),
         ({"response": {"total": "number"}}, "endpoint"),
         ({"request": {"a": "string"}, "version": 3}, "endpoint"),
@@ -60,6 +65,14 @@ def test_a_dialect_is_recognised(content: dict[str, Any], dialect: str) -> None:
     assert interface.dialect == dialect
     assert interface.problems == ()
     assert read(content, dialect).dialect == dialect
+
+
+def test_contents_that_take_a_parser_are_told_beforehand() -> None:
+    assert is_parsed({"graphql": "type Query { a: Int }"}, None)
+    assert is_parsed({"proto": ""}, None)
+    assert is_parsed({"files": {}}, None)
+    assert is_parsed({}, "protobuf")
+    assert not is_parsed({"method": "GET", "path": "/a"}, None)
 
 
 def test_opaque_content_is_unread() -> None:

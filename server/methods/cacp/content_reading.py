@@ -11,7 +11,7 @@ from contracts.changes import ContractComparison
 from contracts.compare import compare
 from contracts.json_text import path_text
 from contracts.model import Interface
-from contracts.recognise import read
+from contracts.recognise import is_parsed, read
 from schemas.contract import ContractType
 from schemas.dialect import DialectName
 from schemas.facts import VersionFact
@@ -31,7 +31,7 @@ async def checked(
     content: Mapping[str, Any], dialect: DialectName | None, type: ContractType | None
 ) -> Interface:
     """The content in its dialect. Raises InvalidInput if it is invalid in the one declared."""
-    if len(orjson.dumps(content)) <= SMALL:
+    if len(orjson.dumps(content)) <= SMALL and not is_parsed(content, dialect):
         interface = read(content, dialect, type)
     else:
         interface = await asyncio.to_thread(read, content, dialect, type)
