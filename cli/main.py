@@ -10,7 +10,20 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.models import CommandInfo
 
-from cli import acp, clock, comply, invites, keys, peers, project, repos, thread, tokens, wire
+from cli import (
+    acp,
+    clock,
+    comply,
+    invites,
+    keys,
+    mock,
+    peers,
+    project,
+    repos,
+    thread,
+    tokens,
+    wire,
+)
 from cli.activity import activity
 from cli.agents import agents
 from cli.call import CallCommand, call
@@ -32,6 +45,7 @@ from cli.move import move
 from cli.next import next_
 from cli.open import open_
 from cli.openrpc import openrpc
+from cli.probe import probe
 from cli.runs import runs
 from cli.search import reindex, search
 from cli.serve import serve
@@ -89,6 +103,8 @@ app.command(rich_help_panel=MESH)(peers.join)
 app.command(rich_help_panel=MESH)(mesh)
 app.add_typer(thread.app, rich_help_panel=RUN)
 app.add_typer(comply.app, rich_help_panel=RUN)
+app.add_typer(mock.app, rich_help_panel=RUN)
+app.command(rich_help_panel=RUN)(probe)
 app.command(rich_help_panel=OPERATE)(doctor)
 app.command(rich_help_panel=OPERATE)(register)
 app.command(rich_help_panel=OPERATE)(known)

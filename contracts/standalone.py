@@ -163,6 +163,8 @@ class _Bundle:
                 del own["prefixItems"]
         own.pop("additionalItems", None)
         _split_dependencies(schema, own)
+        if "example" in schema and "examples" not in own:
+            own["examples"] = [schema["example"]]
         limit = _INTEGERS.get(str(own.get("format"))) if own.get("type") == "integer" else None
         if limit is not None:
             own = {"minimum": -limit, "maximum": limit - 1} | own

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Literal
 
 import rfc8785
@@ -24,6 +25,14 @@ class ProbeFailure:
     rule: str
     why: str
     reproduce: str = ""
+
+    def output(self) -> dict[str, str]:
+        return {
+            "operation": self.operation,
+            "rule": self.rule,
+            "why": self.why,
+            "reproduce": self.reproduce,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +65,8 @@ class ProbeOutcome:
     duration: int
     target: Literal["mock"] | None = None
     """What answered, where it was not the program itself."""
+    skipped: tuple[str, ...] = ()
+    """The keys of operations that can't be tried this way, such as a webhook by its provider."""
 
     @property
     def cases(self) -> int:
@@ -93,19 +104,12 @@ class ProbeOutcome:
                 }
                 for tally in self.tallies
             ],
-            "failures": [
-                {
-                    "operation": failure.operation,
-                    "rule": failure.rule,
-                    "why": failure.why,
-                    "reproduce": failure.reproduce,
-                }
-                for failure in self.failures
-            ],
+            "failures": [failure.output() for failure in self.failures],
             "unproven": list(self.unproven),
             "startedAt": self.started_at,
             "duration": self.duration,
             "target": self.target,
+            "skipped": list(self.skipped),
         }
 
 
@@ -115,3 +119,10 @@ def contract_digest(content: Mapping[str, Any]) -> str:
     Raises `rfc8785.CanonicalizationError` for content without such a form.
     """
     return hashlib.sha256(rfc8785.dumps(dict(content))).hexdigest()
+
+
+def span(started: datetime) -> tuple[str, int]:
+    """When a run started, as ISO 8601, and the milliseconds since then."""
+    duration = datetime.now(UTC) - started
+    text = started.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return text, int(duration.total_seconds() * 1000)

@@ -65,6 +65,18 @@ def commands_with_json() -> Iterator[str]:
             yield path
 
 
+def _proof_files(folder: Path) -> tuple[Path, Path]:
+    """A folder with samples, and a recording."""
+    samples, recording = folder / "samples", folder / "calls.jsonl"
+    samples.mkdir()
+    (samples / "a.json").write_text('{"email": "a"}')
+    (folder / "model.json").write_text('{"email": "string"}')
+    asked = {"method": "GET", "path": "/a", "query": "", "headers": []}
+    answered = {"status": 200, "headers": []}
+    recording.write_text(json.dumps({"request": asked, "response": answered}))
+    return samples, recording
+
+
 @pytest.fixture(scope="module")
 def calls(node: Node, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     """The arguments with which each command prints JSON, on a project with all that it may have."""
@@ -80,6 +92,7 @@ def calls(node: Node, tmp_path_factory: pytest.TempPathFactory) -> dict[str, lis
     for name in ("old", "new"):
         content = {"method": "GET", "path": "/a", "response": {name: "string?"}}
         (folder / f"{name}.json").write_text(json.dumps(content))
+    samples, recording = _proof_files(folder)
     return {
         "cacp activity": [],
         "cacp agents": [],
@@ -101,12 +114,14 @@ def calls(node: Node, tmp_path_factory: pytest.TempPathFactory) -> dict[str, lis
         "cacp keys list": [],
         "cacp migrate": ["--check"],
         "cacp move": ["--from", str(folder / "moved.db"), "--to", str(folder / "new.db")],
+        "cacp mock check": [str(recording), "--file", str(folder / "new.json")],
         "cacp next": [],
         "cacp peers": [],
         "cacp peers bans": [],
         "cacp peers deferred": [],
         "cacp peers evidence": ["aid://example.com/nobody@1.0.0"],
         "cacp peers list": [],
+        "cacp probe": ["--file", str(folder / "model.json"), "--samples", str(samples)],
         "cacp projects": [],
         "cacp runs": [],
         "cacp search": ["why"],

@@ -1,0 +1,94 @@
+"""The contracts that `cacp mock` and `cacp probe` work on: from files, or agreed at a node."""
+
+import importlib.util
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cli.client import NodeClient
+from cli.show import every_contract, locate, project_id_of
+from cli.terminal import REFUSED, USAGE, fail, notice
+
+if TYPE_CHECKING:
+    from proof.agreed import AgreedContract
+
+NOT_RUN = 4
+"""The exit status of a command that could not try what it should."""
+STATUSES = "Exit status: 0 passed, 1 failed, 2 wrong usage, 3 no node, 4 it could not be tried."
+DOUBTS_MAX = 5
+NEEDED = ("hypothesis", "jsonschema_rs")
+
+FilesOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--file",
+        metavar="FILE",
+        help="A contract in a file, JSON or YAML, in place of a node's; repeatable.",
+    ),
+]
+
+
+def need_proof(command: str) -> None:
+    """End the command where the extra `proof` is not installed."""
+    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        fail(
+            NOT_RUN,
+            f"`cacp {command}` needs {' and '.join(missing)}, of the extra `proof` of this "
+            "package: pip install 'cacp-server[proof]'",
+        )
+
+
+def of_files(paths: Iterable[Path]) -> "list[AgreedContract]":
+    from cli.contract_files import load_contract
+    from proof.agreed import AgreedContract
+
+    return [AgreedContract(path.name, load_contract(path)) for path in paths]
+
+
+def of_project(node: NodeClient, wanted: str) -> "list[AgreedContract]":
+    """The agreed contracts of a project. Ends the command if it has none."""
+    from schemas.contract import UNSETTLED
+
+    project_id = project_id_of(node, wanted)
+    listed = [c for c in every_contract(node, project_id) if c["status"] not in UNSETTLED]
+    if not listed:
+        fail(REFUSED, "the project has no agreed contract yet: `cacp contracts` lists them")
+    return list(_fetched(node, project_id, [c["contractId"] for c in listed]))
+
+
+def of_contract(node: NodeClient, wanted: str) -> "AgreedContract":
+    """One contract by its name or id, which may be unsettled; then a line on stderr says so."""
+    project_id, contract_id = locate(node, wanted)
+    if contract_id is None:
+        fail(USAGE, f"{wanted} is a project: name one of its contracts")
+    (contract,) = _fetched(node, project_id, [contract_id])
+    return contract
+
+
+def _fetched(node: NodeClient, project_id: str, ids: list[str]) -> "Iterator[AgreedContract]":
+    from proof.agreed import AgreedContract
+    from schemas.contract import UNSETTLED
+
+    params = [{"projectId": project_id, "contractId": id} for id in ids]
+    for contract in node.call_each("cacp/contract/get", params):
+        if contract["status"] in UNSETTLED:
+            notice(f"{contract['name']} is {contract['status']}, not agreed")
+        yield AgreedContract(
+            contract["name"],
+            contract["content"],
+            contract["type"],
+            contract["contract_id"],
+            contract["version"],
+        )
+
+
+def tell_doubts(contract: "AgreedContract") -> None:
+    """Say on stderr what of a contract could not be read."""
+    doubts: list[Any] = contract.doubts()
+    for doubt in doubts[:DOUBTS_MAX]:
+        notice(f"{contract.title}: {doubt}")
+    if len(doubts) > DOUBTS_MAX:
+        notice(f"{contract.title}: {len(doubts) - DOUBTS_MAX} more such doubts are not listed")

@@ -1,0 +1,211 @@
+"""`cacp mock`: serve agreed endpoints, and hold what was recorded against their contracts."""
+
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from cli.agreements import (
+    NOT_RUN,
+    STATUSES,
+    FilesOption,
+    need_proof,
+    of_files,
+    of_project,
+    tell_doubts,
+)
+from cli.client import DEFAULT_URL, connected
+from cli.options import JsonOption, KeyOption, UrlOption
+from cli.terminal import USAGE, fail, notice, print_json
+
+if TYPE_CHECKING:
+    from proof.agreed import AgreedContract
+    from proof.messages import WireRequest
+    from proof.mock import Mock, Mocked
+    from proof.recording_check import RecordingCheck
+
+
+class _MockGroup(TyperGroup):
+    """Takes `cacp mock PROJECT` for `cacp mock serve PROJECT`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        known = {*self.commands, "--help", "-h"}
+        return super().parse_args(ctx, args if not args or args[0] in known else ["serve", *args])
+
+
+app = typer.Typer(
+    name="mock",
+    help="Serve the agreed endpoints of a project, for the tests of those who call them.\n\n"
+    "`cacp mock PROJECT` is short for `cacp mock serve PROJECT`.\n\n"
+    "Example: cacp mock Coupons --record calls.jsonl",
+    cls=_MockGroup,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    epilog=STATUSES,
+)
+
+ProjectsArgument = Annotated[
+    str | None,
+    typer.Argument(metavar="PROJECT", help="A project's name, its id, or the beginning of it."),
+]
+
+
+@app.command()
+def serve(
+    project: ProjectsArgument = None,
+    files: FilesOption = None,
+    host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="Port; 0 chooses a free one.")
+    ] = 4010,
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, help="Another seed makes other values.")
+    ] = 0,
+    record: Annotated[
+        Path | None,
+        typer.Option("--record", metavar="FILE", help="Append each exchange to this file, JSONL."),
+    ] = None,
+    url: UrlOption = DEFAULT_URL,
+    key: KeyOption = None,
+) -> None:
+    """Serve every agreed endpoint of a project until Ctrl-C.
+
+    A request that breaks its contract is refused: the answer says what is wrong, where, and what
+    would be right. Else the answer is an example of the contract, or made from its schema, the same
+    each time. `Prefer: code=404` asks for another declared answer, `Prefer: example=NAME` for a
+    named example. Each answer has the header X-CACP-Mock.
+
+    \b
+    Examples:
+      cacp mock Coupons
+      cacp mock serve Coupons --port 4010 --record calls.jsonl
+      cacp mock --file openapi.json --seed 7
+    """
+    need_proof("mock")
+    contracts = _contracts(project, files, url, key)
+    from proof.mock import Mock
+
+    mock = Mock(contracts, seed)
+    _tell(mock, contracts)
+    if not mock.served:
+        fail(NOT_RUN, "no agreed contract has an endpoint with a method and a path to serve")
+    _run(mock, host, port, record)
+
+
+@app.command()
+def check(
+    recording: Annotated[
+        Path, typer.Argument(metavar="RECORDING", help="A file of `cacp mock --record`.")
+    ],
+    project: ProjectsArgument = None,
+    files: FilesOption = None,
+    url: UrlOption = DEFAULT_URL,
+    key: KeyOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Hold a recording against the contracts as they are agreed now.
+
+    It fails if a recorded request breaks its contract, or is in none of them. A recording without
+    a request to any of them shows nothing: exit status 4.
+
+    \b
+    Examples:
+      cacp mock check calls.jsonl Coupons
+      cacp mock check calls.jsonl --file openapi.json --json
+    """
+    need_proof("mock")
+    contracts = _contracts(project, files, url, key)
+    from proof.recording import UnreadableRecording, recorded
+    from proof.recording_check import check_recording
+
+    started = datetime.now(UTC)
+    try:
+        checked = check_recording(contracts, recorded(recording), started)
+    except UnreadableRecording as error:
+        fail(USAGE, f"{recording}: {error}")
+    except OSError as error:
+        fail(USAGE, f"can't read {recording}: {error.strerror}")
+    if as_json:
+        print_json(
+            {
+                "contracts": [
+                    {"name": contract.name, "contractId": contract.contract_id, **outcome.output()}
+                    for contract, outcome in checked.outcomes
+                ],
+                "elsewhere": [failure.output() for failure in checked.elsewhere],
+            }
+        )
+    else:
+        _print_check(checked)
+    raise typer.Exit(checked.exit_status)
+
+
+def _contracts(
+    project: str | None, files: list[Path] | None, url: str, key: str | None
+) -> "list[AgreedContract]":
+    if (project is None) == (not files):
+        fail(USAGE, "name a project, or files with --file")
+    if files:
+        return of_files(files)
+    with connected(url, key, oversees=True) as node:
+        return of_project(node, project or "")
+
+
+def _tell(mock: "Mock", contracts: "list[AgreedContract]") -> None:
+    """Say on stderr what is served, and what is doubtful about it."""
+    from proof.agreed import unsound_examples
+
+    for contract in contracts:
+        tell_doubts(contract)
+        for line in unsound_examples(contract):
+            notice(f"{contract.title}: {line}, so it is not used")
+        if not contract.operations:
+            notice(f"{contract.title}: it has no method and path to serve")
+    for line in mock.doubled():
+        notice(line)
+
+
+def _run(mock: "Mock", host: str, port: int, record: Path | None) -> None:
+    """Serve until the process is told to end."""
+    import socket
+
+    import uvicorn
+
+    from proof.mock_app import mock_app
+    from proof.recording import Recorder
+
+    try:
+        recorder = None if record is None else Recorder(record)
+        listening = socket.create_server((host, port))
+    except OSError as error:
+        fail(USAGE, f"can't listen at {host}:{port} or write {record}: {error.strerror}")
+
+    def seen(request: "WireRequest", mocked: "Mocked") -> None:
+        if recorder is not None:
+            recorder.add(request, mocked)
+        wrong = f" {'; '.join(map(str, mocked.breaches))}" if mocked.breaches else ""
+        line = f"{mocked.answer.status} {request.method} {request.target}{wrong}"
+        notice(line)
+
+    own = f"http://{host}:{listening.getsockname()[1]}"
+    for served in mock.served:
+        operation = served.check.operation
+        typer.echo(f"{operation.method:7} {own}{served.base}{operation.route}")
+    typer.echo(f"Ready at {own}")
+    sys.stdout.flush()
+    config = uvicorn.Config(mock_app(mock, seen), log_level="warning", lifespan="off")
+    uvicorn.Server(config).run(sockets=[listening])
+
+
+def _print_check(checked: "RecordingCheck") -> None:
+    from cli.probe_view import outcome_lines
+
+    for contract, outcome in checked.outcomes:
+        for line in outcome_lines(contract.title, outcome):
+            typer.echo(line)
+    for failure in checked.elsewhere:
+        typer.echo(f"✗ {failure.operation}: {failure.why}")

@@ -1,0 +1,88 @@
+"""How `cacp probe` tries events and data models: by samples, or by a command."""
+
+import subprocess
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from cli.agreements import NOT_RUN
+from cli.terminal import USAGE, fail
+
+if TYPE_CHECKING:
+    from proof.agreed import AgreedContract
+    from proof.probe_outcome import ProbeOutcome
+    from proof.samples import CommandEnd
+
+SAID_MAX = 300
+_ProbeSide = Literal["provider", "consumer"]
+
+
+@dataclass(frozen=True)
+class SampleOptions:
+    """What makes or takes messages."""
+
+    samples: Annotated[
+        Path | None,
+        typer.Option(
+            "--samples",
+            metavar="FOLDER",
+            help="Messages or models that a provider made: a JSON file each, or a line each of "
+            "JSONL files.",
+        ),
+    ] = None
+    command: Annotated[
+        str | None,
+        typer.Option(
+            "--command",
+            metavar="COMMAND",
+            help="A provider's command, which prints messages, a line of JSON each; or a "
+            "consumer's, which reads such lines and ends with status 0.",
+        ),
+    ] = None
+    side: Annotated[_ProbeSide, typer.Option("--side", help="Whose the --command is.")] = "provider"
+
+
+def tried_samples(
+    contract: "AgreedContract", what: SampleOptions, cases: int, seed: int, seconds: float
+) -> "ProbeOutcome":
+    """The outcome for samples or a command. Ends the command line if they can't be read or run."""
+    from proof.samples import check_samples, failed_command, feed, lines_of, samples_in
+
+    if what.samples is not None:
+        if not what.samples.is_dir():
+            fail(USAGE, f"{what.samples} is no folder")
+        try:
+            return check_samples(contract, samples_in(what.samples))
+        except OSError as error:
+            fail(USAGE, f"can't read {what.samples}: {error.strerror}")
+    command = what.command or ""
+    if what.side == "consumer":
+        run = partial(_ended_with, command, seconds)
+        return feed(contract, run, command, cases, seed)
+    ended, printed = _ended(command, b"", seconds)
+    outcome = check_samples(contract, lines_of("output", printed))
+    if not ended.status:
+        return outcome
+    failure = failed_command(outcome, ended)
+    return replace(outcome, failures=(failure, *outcome.failures))
+
+
+def _ended_with(command: str, seconds: float, given: bytes) -> "CommandEnd":
+    return _ended(command, given, seconds)[0]
+
+
+def _ended(command: str, given: bytes, seconds: float) -> tuple["CommandEnd", bytes]:
+    """Run a command in a shell; how it ended, and what it printed."""
+    from proof.samples import CommandEnd
+
+    try:
+        done = subprocess.run(
+            ["sh", "-c", command], input=given, capture_output=True, timeout=seconds, check=False
+        )
+    except subprocess.TimeoutExpired:
+        fail(NOT_RUN, f"--command did not end within {seconds:g} s; --time-limit gives more")
+    end = CommandEnd(done.returncode, done.stderr.decode(errors="replace")[-SAID_MAX:])
+    return end, done.stdout

@@ -1,0 +1,220 @@
+"""Requests to an operation that keep its contract, drawn by hypothesis."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
+
+from contracts.model import Located, Parameter, ParameterPlace
+from proof.agreed import examples_beside
+from proof.exchange import FORM, OperationCheck, RuleBreach, ValueCheck
+from proof.messages import WireRequest, is_json
+from proof.parameters import Unwritable, path_text, written
+from proof.plain_values import plain_value
+from proof.strategies import NoSuchValue, SchemaValues
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+ParameterName = tuple[ParameterPlace, str]
+_ANY = Located(True, ())
+Known = Mapping[str, tuple[Any, ...]]
+"""Values of parameters by name that are known to exist at the provider."""
+
+
+class Unmakeable(Exception):
+    """No request to an operation can be made; the message says why, in one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestDraft:
+    """The values of a request before they are written: of parameters by place and name. A request
+    without a body has no `media`."""
+
+    parameters: Mapping[ParameterName, Any]
+    media: str | None = None
+    body: Any = None
+
+
+class Requests:
+    """Makes the requests to one operation.
+
+    `base` stands before the routes. `known` are values that a drawn request may take, `fixed` those
+    that it always takes. Raises `Unmakeable`.
+    """
+
+    def __init__(
+        self, check: OperationCheck, base: str, known: Known, fixed: Mapping[str, str]
+    ) -> None:
+        self.check, self.base, self._known, self._fixed = check, base, known, fixed
+        self.free = [
+            (parameter, schema)
+            for parameter, schema in check.request.parameters
+            if parameter.name not in fixed
+        ]
+        self.media = self._media_types()
+        self._values = {
+            (parameter.place, parameter.name): _values_of(f"{parameter.name}", schema)
+            for parameter, schema in self.free
+        }
+        self._bodies = {
+            media: _values_of(f"the body of {media}", check.request.bodies[media])
+            for media in self.media
+        }
+
+    def _media_types(self) -> list[str]:
+        """The media types of bodies that can be made."""
+        declared = list(self.check.request.bodies)
+        made = [media for media in declared if is_json(media) or media in (FORM, "text/plain")]
+        if declared and not made and self.check.request.part.body_required:
+            raise Unmakeable(f"bodies of {' or '.join(declared)} can't be made")
+        return made
+
+    def plain(self) -> WireRequest | None:
+        """The request of plausible values, of examples where there are; None if it isn't sound."""
+        values: dict[ParameterName, Any] = {}
+        try:
+            for parameter, schema in self.free:
+                key = (parameter.place, parameter.name)
+                if known := self._known.get(parameter.name):
+                    values[key] = known[-1]
+                elif parameter.required or self._examples(schema):
+                    values[key] = self._plain(schema)
+            media = next(iter(self.media), None)
+            body = None if media is None else self._plain(self.check.request.bodies[media])
+        except NoSuchValue:
+            return None
+        return self.sound(RequestDraft(values, media, body))
+
+    def _plain(self, schema: ValueCheck) -> Any:
+        examples = self._examples(schema)
+        return examples[0] if examples else plain_value(schema.schema, 0)
+
+    def _examples(self, schema: ValueCheck) -> list[Any]:
+        examples = examples_beside(self.check.interface, schema.located)
+        return [value for value in examples.values() if schema.validator.accepts(value)]
+
+    def drafts(self, media: str | None = None) -> "SearchStrategy[RequestDraft]":
+        """The values of requests, with a body of a media type if one is given. Not all of them can
+        be written: see `sound`."""
+        from hypothesis import strategies as st
+
+        parameters = [(parameter, self._drawn(parameter)) for parameter, _ in self.free]
+        bodies = {media: values.strategy() for media, values in self._bodies.items()}
+        optional = not self.check.request.part.body_required
+
+        @st.composite
+        def drawn(draw: Any) -> RequestDraft:
+            values: dict[ParameterName, Any] = {
+                (parameter.place, parameter.name): draw(strategy)
+                for parameter, strategy in parameters
+                if parameter.required or draw(st.booleans())
+            }
+            if media is not None:
+                return RequestDraft(values, media, draw(bodies[media]))
+            if not bodies or (optional and draw(st.booleans())):
+                return RequestDraft(values)
+            chosen = draw(st.sampled_from(list(bodies)))
+            return RequestDraft(values, chosen, draw(bodies[chosen]))
+
+        return drawn()
+
+    def valid(self) -> "SearchStrategy[WireRequest]":
+        """Requests that keep the contract."""
+        from hypothesis import reject
+        from hypothesis import strategies as st
+
+        drafts = self.drafts()
+
+        @st.composite
+        def drawn(draw: Any) -> WireRequest:
+            request = self.sound(draw(drafts))
+            return reject() if request is None else request
+
+        return drawn()
+
+    def _drawn(self, parameter: Parameter) -> "SearchStrategy[Any]":
+        from hypothesis import strategies as st
+
+        values = self._values[parameter.place, parameter.name]
+        drawn = values.strategy(_letters(parameter.place))
+        if known := self._known.get(parameter.name):
+            return st.one_of(st.sampled_from(known), drawn)
+        return drawn
+
+    def sound(self, draft: RequestDraft) -> WireRequest | None:
+        """The request of a draft if it keeps the contract as a provider reads it."""
+        request = self.request(draft)
+        return None if request is None or self.breaches(request) else request
+
+    def breaches(self, request: WireRequest) -> list[RuleBreach]:
+        return self.check.request_breaches(request, request.path.removeprefix(self.base))
+
+    def request(self, draft: RequestDraft) -> WireRequest | None:
+        """The request of a draft; None if its values can't be written."""
+        try:
+            return self._written(draft)
+        except (Unwritable, UnicodeEncodeError):
+            return None
+
+    def _written(self, draft: RequestDraft) -> WireRequest:
+        path, query, headers, cookies = self.check.operation.route, [], [], []
+        for parameter, _ in self.check.request.parameters:
+            key = (parameter.place, parameter.name)
+            if key not in draft.parameters and parameter.name not in self._fixed:
+                continue
+            value = self._fixed.get(parameter.name, draft.parameters.get(key))
+            if parameter.place == "path":
+                path = path.replace(f"{{{parameter.name}}}", path_text(parameter, value))
+            elif parameter.place == "query":
+                query += written(parameter, value)
+            elif parameter.place == "cookie":
+                pairs = written(parameter, value)
+                cookies += [f"{name}={quote(text, safe='')}" for name, text in pairs]
+            else:
+                headers += [(name, _of_header(text)) for name, text in written(parameter, value)]
+        if cookies:
+            headers.append(("Cookie", "; ".join(cookies)))
+        if draft.media is not None:
+            headers.append(("Content-Type", draft.media))
+        body = None if draft.media is None else body_of(draft.media, draft.body)
+        method = self.check.operation.method
+        return WireRequest(method, self.base + path, urlencode(query), tuple(headers), body)
+
+
+def _values_of(what: str, schema: ValueCheck) -> SchemaValues:
+    try:
+        return SchemaValues(schema.schema)
+    except NoSuchValue:
+        raise Unmakeable(f"no value fits the schema of {what}") from None
+
+
+def _letters(place: str) -> "SearchStrategy[str]":
+    """The characters that parameters of a place are made of."""
+    from hypothesis import strategies as st
+
+    if place == "path":
+        return st.characters(codec="utf-8", exclude_categories=["Cc"], exclude_characters="/\\")
+    if place == "query":
+        return st.characters(codec="utf-8")
+    return st.characters(min_codepoint=32, max_codepoint=126)
+
+
+def _of_header(text: str) -> str:
+    """A text as a header carries it. Raises `Unwritable`."""
+    if text != text.strip() or not all(" " <= character <= "~" for character in text):
+        raise Unwritable("a header is of printable ASCII, without spaces around it")
+    return text
+
+
+def body_of(media: str, value: Any) -> bytes:
+    """A body as it travels. Raises `Unwritable`."""
+    if is_json(media):
+        return json.dumps(value).encode()
+    if media == FORM:
+        whole = Parameter("", "query", True, _ANY, ())
+        return urlencode(written(whole, value)).encode()
+    if not isinstance(value, str):
+        raise Unwritable("a body of text is a text")
+    return value.encode()

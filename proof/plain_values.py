@@ -1,0 +1,178 @@
+"""One plausible value of a schema, the same each time: what a mock answers, a probe tries first.
+
+Examples and defaults that the schema gives come first. Where such a value doesn't fit, hypothesis
+makes one.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from proof.patterns import python_pattern
+from proof.strategies import NoSuchValue, SchemaValues
+from proof.validators import SchemaValidator
+
+DEPTH_MAX = 6
+"""Levels below which members that may be absent are."""
+ENDS_AT = 30
+ITEMS_MAX = 100
+PLAIN_FORMATS: Mapping[str, str] = {
+    "date": "2026-01-15",
+    "time": "10:30:00Z",
+    "date-time": "2026-01-15T10:30:00Z",
+    "duration": "P1D",
+    "email": "ana@example.com",
+    "idn-email": "ana@example.com",
+    "hostname": "www.example.com",
+    "idn-hostname": "www.example.com",
+    "ipv4": "192.0.2.1",
+    "ipv6": "2001:db8::1",
+    "uri": "https://example.com/1",
+    "iri": "https://example.com/1",
+    "uri-reference": "/1",
+    "iri-reference": "/1",
+    "uuid": "0198c0df-0000-4000-8000-000000000001",
+    "json-pointer": "/a",
+    "byte": "dGV4dA==",
+}
+
+
+class _Endless(Exception):
+    """A schema whose values have no end, as far as was looked."""
+
+
+def plain_value(schema: Mapping[str, Any], seed: int) -> Any:
+    """A value of a schema that stands alone. Raises `NoSuchValue` if none could be made."""
+    validator = SchemaValidator(schema)
+    try:
+        value = _value(schema, schema.get("$defs", {}), DEPTH_MAX)
+    except _Endless:
+        return made_value(schema, seed)
+    return value if validator.accepts(value) else made_value(schema, seed)
+
+
+def made_value(schema: Mapping[str, Any], seed: int) -> Any:
+    """A value that hypothesis makes of a schema: that of the seed. Raises `NoSuchValue`."""
+    return drawn(SchemaValues(schema).strategy(), seed)
+
+
+def drawn(strategy: Any, seed: int) -> Any:
+    """One of the first values of a strategy. Raises `NoSuchValue`."""
+    return drawn_values(strategy, seed, 3)[-1]
+
+
+def drawn_values(strategy: Any, seed: int, count: int) -> list[Any]:
+    """The first values of a strategy, the same for the same seed, or as many as there are. Raises
+    `NoSuchValue` for none."""
+    import hypothesis
+
+    values: list[Any] = []
+
+    @hypothesis.seed(seed)
+    @hypothesis.settings(
+        max_examples=count,
+        deadline=None,
+        database=None,
+        suppress_health_check=list(hypothesis.HealthCheck),
+        phases=[hypothesis.Phase.generate],
+    )
+    @hypothesis.given(strategy)
+    def draw(value: Any) -> None:
+        values.append(value)
+
+    try:
+        draw()
+    except hypothesis.errors.Unsatisfiable:
+        raise NoSuchValue from None
+    return values
+
+
+def _value(schema: Any, definitions: Mapping[str, Any], depth: int) -> Any:
+    if not isinstance(schema, Mapping):
+        return {}
+    if depth < -ENDS_AT:
+        raise _Endless
+    for known in ("const", "default"):
+        if known in schema:
+            return schema[known]
+    for listed in ("examples", "enum"):
+        if isinstance(schema.get(listed), list) and schema[listed]:
+            return schema[listed][0]
+    if isinstance(ref := schema.get("$ref"), str):
+        target = definitions.get(ref.removeprefix("#/$defs/"), {})
+        own = {name: part for name, part in schema.items() if name != "$ref"}
+        return _joined([target, own] if own else [target], definitions, depth - 1)
+    if isinstance(parts := schema.get("allOf"), list) and parts:
+        own = {name: part for name, part in schema.items() if name != "allOf"}
+        return _joined([own, *parts] if own else parts, definitions, depth)
+    for choice in ("oneOf", "anyOf"):
+        if isinstance(parts := schema.get(choice), list) and parts:
+            own = {name: part for name, part in schema.items() if name != choice}
+            return _joined([own, parts[0]] if own else [parts[0]], definitions, depth)
+    return _of_type(schema, definitions, depth)
+
+
+def _joined(parts: list[Any], definitions: Mapping[str, Any], depth: int) -> Any:
+    """A value of schemas that all hold: the members of each, if they are objects."""
+    values = [_value(part, definitions, depth) for part in parts]
+    objects = [value for value in values if isinstance(value, dict)]
+    if len(objects) == len(values):
+        return {name: value for part in objects for name, value in part.items()}
+    return next(value for value in values if not isinstance(value, dict))
+
+
+def _of_type(schema: Mapping[str, Any], definitions: Mapping[str, Any], depth: int) -> Any:
+    kind = schema.get("type")
+    if isinstance(kind, list):
+        kind = next((name for name in kind if name != "null"), "null")
+    if kind is None:
+        kind = "array" if "items" in schema else "object"
+    if kind == "object":
+        return _object(schema, definitions, depth)
+    if kind == "array":
+        return _array(schema, definitions, depth)
+    if kind == "string":
+        return _text(schema)
+    if kind in ("integer", "number"):
+        return _number(schema, kind)
+    return True if kind == "boolean" else None
+
+
+def _object(schema: Mapping[str, Any], definitions: Mapping[str, Any], depth: int) -> Any:
+    members = schema.get("properties", {})
+    required = schema.get("required", [])
+    names = [name for name in members if name in required or depth > 0]
+    names += [name for name in required if name not in members]
+    return {name: _value(members.get(name, {}), definitions, depth - 1) for name in names}
+
+
+def _array(schema: Mapping[str, Any], definitions: Mapping[str, Any], depth: int) -> Any:
+    least = schema.get("minItems", 0)
+    count = max(min(int(least), ITEMS_MAX), 1 if depth > 0 and schema.get("maxItems") != 0 else 0)
+    first = schema.get("prefixItems", [])[:count]
+    items = [_value(part, definitions, depth - 1) for part in first]
+    item = schema.get("items", {})
+    return items + [_value(item, definitions, depth - 1) for _ in range(count - len(items))]
+
+
+def _text(schema: Mapping[str, Any]) -> Any:
+    if isinstance(pattern := schema.get("pattern"), str) and (plain := python_pattern(pattern)):
+        from hypothesis import strategies as st
+
+        letters = st.characters(min_codepoint=32, max_codepoint=126)
+        return drawn(st.from_regex(plain, fullmatch=True, alphabet=letters), 0)
+    text = PLAIN_FORMATS.get(str(schema.get("format")), "text")
+    least, most = schema.get("minLength", 0), schema.get("maxLength")
+    while len(text) < least and len(text) < ITEMS_MAX * 100:
+        text += text
+    return text if most is None else text[: int(most)]
+
+
+def _number(schema: Mapping[str, Any], kind: str) -> Any:
+    low, high = schema.get("minimum"), schema.get("maximum")
+    step = schema.get("multipleOf", 1)
+    value = low if low is not None else min(1, high) if high is not None else 1
+    if "exclusiveMinimum" in schema:
+        value = max(value, schema["exclusiveMinimum"] + step)
+    if step != 1:
+        value = -(-value // step) * step
+    return int(value) if kind == "integer" else value

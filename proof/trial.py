@@ -1,0 +1,253 @@
+"""The trial of one operation of a provider: its cases, and the smallest that break the contract."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from proof.cases import Requests
+from proof.exchange import OperationCheck, RuleBreach
+from proof.learned import Learned
+from proof.messages import WireAnswer, WireRequest, curl
+from proof.probe_outcome import OperationTally, ProbeFailure
+from proof.sender import Halted, NoAnswer, ProbeSender, ProviderGone
+from proof.spoiling import Spoiled, invalid
+from schemas.plain import one_line
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+SHRINK_MAX = 250
+"""Requests beyond the cases of one operation, to make what fails small."""
+ROUNDS_MAX = 10
+"""Failures of one operation that are looked into."""
+ROUND_SHARE = 4
+"""Of the cases, one in so many is drawn again to look for the next failure."""
+WHY_MAX = 1000
+VALID_SHARE = 0.6
+DENIED = (401, 403)
+
+Kind = tuple[str, str]
+"""Of a failure: the rule that it breaks, and where."""
+Progress = Callable[[str, int, int], None]
+"""Is told the operation, how many requests went to it, and of how many."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProbePlan:
+    """What is sent: `cases` to each operation, drawn from `seed`.
+
+    `values` are those that parameters of a name always have. Values of headers that are `hidden`
+    are not shown. `may_sign_in`: whether credentials go along, so that a refusal of them counts.
+    """
+
+    cases: int
+    seed: int
+    values: Mapping[str, str] = field(default_factory=dict)
+    hidden: tuple[str, ...] = ()
+    may_sign_in: bool = False
+
+
+class _Broken(Exception):
+    """The contract is broken in a way that is looked into now."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Finding:
+    """A request that broke the contract, and how."""
+
+    request: WireRequest
+    breach: RuleBreach
+
+
+class Trial:
+    """Tries one operation. `run` raises `Unmakeable` and `Halted`; what was found until then
+    stays."""
+
+    def __init__(
+        self,
+        check: OperationCheck,
+        base: str,
+        sender: ProbeSender,
+        plan: ProbePlan,
+        learned: Learned,
+        progress: Progress,
+    ) -> None:
+        self.check, self._base, self._sender, self._plan = check, base, sender, plan
+        self._learned, self._progress = learned, progress
+        self.valid = self.invalid = self.succeeded = 0
+        self._statuses: Counter[int] = Counter()
+        self._findings: dict[Kind, _Finding] = {}
+        self._small: set[Kind] = set()
+        self._last: WireRequest | None = None
+
+    # --- what was found ---------------------------------------------------------------------------
+
+    @property
+    def tally(self) -> OperationTally:
+        return OperationTally(self.check.key, self.valid, self.invalid, self.succeeded)
+
+    def failures(self, origin: str) -> list[ProbeFailure]:
+        """What broke the contract, each with the smallest request; `origin` is the provider's."""
+        return [
+            ProbeFailure(
+                self.check.key,
+                finding.breach.rule,
+                one_line(finding.breach, WHY_MAX),
+                curl(self._sender.whole(finding.request), origin, self._plan.hidden),
+            )
+            for finding in self._findings.values()
+        ]
+
+    def unproven(self) -> list[str]:
+        """What a trial without failures did not show either."""
+        if not self.valid:
+            return [f"{self.check.key}: no valid request could be made of its schemas."]
+        promised = [name for name in self.check.responses if name[0] in "123d"]
+        if self._findings or self.succeeded or not promised:
+            return []
+        status, count = self._statuses.most_common(1)[0]
+        hint = "name values of parameters that exist (--value), or prepare them (--before)"
+        if status in DENIED:
+            hint = "send credentials (--header)"
+        return [
+            f"{self.check.key}: none of {self.valid} valid requests was answered with success, "
+            f"{count} with {status}: {hint}."
+        ]
+
+    # --- the trial --------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        requests = Requests(
+            self.check, self._base, self._learned.known(self.check), self._plan.values
+        )
+        plain = requests.plain()
+        if plain is not None:
+            self._note(plain, self._judged_valid(plain))
+        wrong = invalid(requests)
+        share = VALID_SHARE if wrong is not None else 1.0
+        self._rounds(requests.valid(), self._judged_valid, int(self._plan.cases * share))
+        if wrong is not None:
+            self._rounds(wrong, self._judged_invalid, self._plan.cases)
+
+    def _rounds(
+        self,
+        strategy: "SearchStrategy[Any]",
+        judged: Callable[[Any], list[RuleBreach]],
+        until: int,
+    ) -> None:
+        """Draw cases until so many were sent, and again for each failure that was found."""
+        for number in range(ROUNDS_MAX):
+            left = until - self.valid - self.invalid
+            cases = max(left, until // ROUND_SHARE if number else 0)
+            if cases <= 0 or not self._round(strategy, judged, cases, number):
+                return
+
+    def _round(
+        self,
+        strategy: "SearchStrategy[Any]",
+        judged: Callable[[Any], list[RuleBreach]],
+        cases: int,
+        number: int,
+    ) -> bool:
+        """Draw cases until one shows a failure that is not known, and make that one small. Whether
+        there was one."""
+        import hypothesis
+        from hypothesis import errors
+
+        known = frozenset(self._small)
+        looked_into: list[Kind] = []
+        most = self.valid + self.invalid + cases + SHRINK_MAX
+
+        @hypothesis.seed(self._plan.seed + number)
+        @hypothesis.settings(
+            max_examples=cases,
+            deadline=None,
+            database=None,
+            report_multiple_bugs=False,
+            suppress_health_check=list(hypothesis.HealthCheck),
+            phases=[hypothesis.Phase.generate, hypothesis.Phase.shrink],
+            verbosity=hypothesis.Verbosity.quiet,
+        )
+        @hypothesis.given(strategy)
+        def send(case: Any) -> None:
+            if self.valid + self.invalid >= most:
+                return
+            request = case.request if isinstance(case, Spoiled) else case
+            breaches = judged(case)
+            self._note(request, breaches)
+            kinds = [_kind(breach) for breach in breaches]
+            looked_into.extend(kind for kind in kinds if kind not in known and not looked_into)
+            if not known.issuperset(kinds) and looked_into[0] in kinds:
+                raise _Broken
+
+        # What broke is kept as it is found. A provider need not do the same twice.
+        with suppress(_Broken, errors.Flaky, errors.Unsatisfiable):
+            send()
+        self._small.update(looked_into)
+        return bool(looked_into)
+
+    def _note(self, request: WireRequest, breaches: list[RuleBreach]) -> None:
+        """Keep what broke, if no simpler request is known to break the same rule."""
+        for breach in breaches:
+            kept = self._findings.get(_kind(breach))
+            if kept is None or request.size() < kept.request.size():
+                self._findings[_kind(breach)] = _Finding(request, breach)
+        self._progress(self.check.key, self.valid + self.invalid, self._plan.cases)
+
+    def _answer(self, request: WireRequest) -> WireAnswer | RuleBreach:
+        """The answer, or how there was none. Raises `Halted` if nothing is there to answer."""
+        try:
+            answer = self._sender.send(request)
+        except ProviderGone as error:
+            if self._last is None:
+                raise Halted(f"nothing answers there: {error}") from None
+            why = "After this request nothing answered any more."
+            self._note(self._last, [RuleBreach("provider_gone", "", why)])
+            raise Halted("the provider ended") from None
+        except NoAnswer as error:
+            self._last = request
+            return RuleBreach(error.rule, "", str(error))
+        self._last = request
+        return answer
+
+    def _judged_valid(self, request: WireRequest) -> list[RuleBreach]:
+        answer = self._answer(request)
+        self.valid += 1
+        if isinstance(answer, RuleBreach):
+            return [answer]
+        self._statuses[answer.status] += 1
+        if answer.status < 400:
+            self.succeeded += 1
+            self._learned.learn(self.check, answer)
+        if self._is_error(answer):
+            return [RuleBreach("server_error", "status", f"It is {answer.status}.")]
+        if answer.status in DENIED and not self._plan.may_sign_in:
+            return []
+        return self.check.answer_breaches(answer, request.method)
+
+    def _judged_invalid(self, case: Spoiled) -> list[RuleBreach]:
+        answer = self._answer(case.request)
+        self.invalid += 1
+        if isinstance(answer, RuleBreach):
+            return [answer]
+        if self._is_error(answer):
+            why = f"It is {answer.status}; right is 4XX, as the request is wrong in {case.wrong}"
+            return [RuleBreach("server_error", "status", why)]
+        if answer.status < 400:
+            why = f"It is accepted with {answer.status}, but wrong: {case.wrong.why}"
+            return [RuleBreach(f"accepts_{case.wrong.rule}", case.wrong.where, why)]
+        if self.check.response_for(answer.status) is None:
+            return []
+        return self.check.answer_breaches(answer, case.request.method)
+
+    def _is_error(self, answer: WireAnswer) -> bool:
+        declared = {str(answer.status), "5XX"} & self.check.responses.keys()
+        return answer.status >= 500 and not declared
+
+
+def _kind(breach: RuleBreach) -> Kind:
+    """What is the same for failures of one cause: the rule, and the place in any element."""
+    return breach.rule, re.sub(r"/[0-9]+(?=/|$)", "/*", breach.where)

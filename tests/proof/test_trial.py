@@ -1,0 +1,192 @@
+"""A trial against a sender that answers as each test says, without a network."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from contracts.recognise import read
+from proof.exchange import operation_checks
+from proof.learned import Learned
+from proof.messages import WireAnswer, WireRequest
+from proof.sender import Halted, NoAnswer, ProviderGone
+from proof.trial import SHRINK_MAX, ProbePlan, Trial
+
+JSON = (("Content-Type", "application/json"),)
+CONTENT: dict[str, Any] = {
+    "method": "POST",
+    "path": "/a",
+    "request": {
+        "type": "object",
+        "properties": {"n": {"type": "integer", "minimum": 0}, "s": {"type": "string"}},
+        "required": ["n"],
+    },
+    "responses": {"200": {"ok": "boolean"}, "400": "Wrong"},
+}
+GOOD = WireAnswer(200, JSON, b'{"ok": true}')
+REFUSED = WireAnswer(400)
+
+
+class Answers:
+    """Stands for a `ProbeSender`: `answer` gives what comes back for the JSON of a body."""
+
+    def __init__(self, answer: Callable[[Any], WireAnswer]) -> None:
+        self.answer = answer
+        self.sent: list[WireRequest] = []
+
+    def whole(self, request: WireRequest) -> WireRequest:
+        return request
+
+    def send(self, request: WireRequest) -> WireAnswer:
+        self.sent.append(request)
+        try:
+            value = json.loads(request.body or b"")
+        except ValueError:
+            value = None
+        return self.answer(value)
+
+
+def honest(value: Any) -> WireAnswer:
+    sound = isinstance(value, dict) and isinstance(value.get("n"), int) and value["n"] >= 0
+    sound = sound and not isinstance(value["n"], bool) and isinstance(value.get("s", ""), str)
+    return GOOD if sound else REFUSED
+
+
+def tried(answer: Callable[[Any], WireAnswer], cases: int = 100, **plan: Any) -> Trial:
+    (check,) = operation_checks(read(plan.pop("content", CONTENT)))
+    how = ProbePlan(cases, plan.pop("seed", 1), **plan)
+    trial = Trial(check, "", Answers(answer), how, Learned([check]), lambda *_: None)  # type: ignore[arg-type]
+    trial.run()
+    return trial
+
+
+def kinds(trial: Trial) -> set[tuple[str, str]]:
+    return {(failure.rule, failure.why.partition(":")[0]) for failure in trial.failures("http://h")}
+
+
+def test_cases_are_as_many_as_asked_for() -> None:
+    trial = tried(honest)
+    assert (trial.tally.valid, trial.tally.invalid) == (60, 40)
+    assert trial.tally.succeeded == 60
+    assert trial.failures("http://h") == []
+    assert trial.unproven() == []
+
+
+def test_each_failure_is_found_and_made_small() -> None:
+    def answer(value: Any) -> WireAnswer:
+        if honest(value) is REFUSED:
+            return REFUSED
+        if value["n"] > 1000:
+            return WireAnswer(500)
+        if len(value.get("s", "")) > 2:
+            return WireAnswer(200, JSON, b'{"ok": "yes"}')
+        return GOOD
+
+    trial = tried(answer)
+    assert kinds(trial) == {("server_error", "status"), ("body_schema", "body/ok")}
+    small = {failure.rule: failure.reproduce for failure in trial.failures("http://h")}
+    assert '{"n": 1001}' in small["server_error"]
+    assert '{"n": 0, "s": "000"}' in small["body_schema"]
+
+
+def test_one_failure_does_not_hide_another() -> None:
+    """A provider that always breaks one rule is still tried for others."""
+
+    def answer(value: Any) -> WireAnswer:
+        if honest(value) is REFUSED:
+            return REFUSED
+        text = b'{"ok": 1}' if value["n"] % 2 else b'{"ok": true}'
+        return (
+            WireAnswer(200, (("Content-Type", "text/html"),), text)
+            if value["n"] < 9
+            else (WireAnswer(200, JSON, text))
+        )
+
+    assert kinds(tried(answer)) == {
+        ("media_type", "header Content-Type"),
+        ("body_schema", "body/ok"),
+    }
+
+
+def test_what_is_wrong_must_be_refused() -> None:
+    trial = tried(lambda value: GOOD if isinstance(value, dict) else REFUSED)
+    assert ("accepts_body_schema", "body/n") in kinds(trial)
+    assert ("accepts_body_schema", "body") in kinds(trial)
+    crash = tried(lambda value: GOOD if honest(value) is GOOD else WireAnswer(502))
+    assert {rule for rule, _ in kinds(crash)} == {"server_error"}
+
+
+def test_a_declared_error_is_no_failure_but_no_success_either() -> None:
+    trial = tried(lambda _: REFUSED)
+    assert trial.failures("http://h") == []
+    (line,) = trial.unproven()
+    assert line.startswith("POST /a: none of 60 valid requests was answered with success, 60 with")
+    content = CONTENT | {"responses": {"500": {"ok": "boolean"}}}
+    broken = tried(lambda _: WireAnswer(500, JSON, b'{"ok": true}'), content=content)
+    assert {rule for rule, _ in kinds(broken)} == set()
+
+
+@pytest.mark.parametrize(("may_sign_in", "rules"), [(False, set()), (True, {"undeclared_status"})])
+def test_a_refusal_of_credentials_counts_if_there_were_any(
+    may_sign_in: bool, rules: set[str]
+) -> None:
+    trial = tried(lambda _: WireAnswer(401), may_sign_in=may_sign_in)
+    assert {rule for rule, _ in kinds(trial)} == rules
+    if not may_sign_in:
+        assert trial.unproven()[0].endswith("60 with 401: send credentials (--header).")
+
+
+def test_a_provider_that_changes_its_mind_is_told_of() -> None:
+    numbers = iter(range(10_000))
+    trial = tried(lambda value: GOOD if next(numbers) % 7 else WireAnswer(500))
+    assert ("server_error", "status") in kinds(trial)
+
+
+def test_making_small_has_an_end() -> None:
+    def answer(value: Any) -> WireAnswer:
+        if honest(value) is REFUSED:
+            return REFUSED
+        return GOOD if len(str(value)) < 15 else WireAnswer(500)
+
+    trial = tried(answer, cases=20)
+    assert trial.tally.valid + trial.tally.invalid < 20 + 10 * SHRINK_MAX
+    assert ("server_error", "status") in kinds(trial)
+
+
+def test_no_answer_is_a_failure() -> None:
+    def answer(value: Any) -> WireAnswer:
+        if isinstance(value, dict) and value.get("n") == 0:
+            raise NoAnswer("timeout", "There was no answer in time.")
+        return honest(value)
+
+    (failure,) = tried(answer).failures("http://h")
+    assert (failure.rule, failure.why) == ("timeout", "There was no answer in time.")
+
+
+def test_the_request_after_which_the_provider_ended_is_told() -> None:
+    (check,) = operation_checks(read(CONTENT))
+    answers = iter([GOOD])
+
+    def answer(_: Any) -> WireAnswer:
+        for kept in answers:
+            return kept
+        raise ProviderGone("no_answer", "refused")
+
+    sender: Any = Answers(answer)
+    trial = Trial(check, "", sender, ProbePlan(10, 1), Learned([check]), lambda *_: None)
+    with pytest.raises(Halted, match="the provider ended"):
+        trial.run()
+    (failure,) = trial.failures("http://h")
+    assert failure.rule == "provider_gone"
+
+
+def test_without_a_valid_request_nothing_is_proven() -> None:
+    trial = tried(honest, content=CONTENT | {"query": {"q": "integer"}}, values={"q": "x"})
+    assert trial.unproven() == ["POST /a: no valid request could be made of its schemas."]
+
+
+def test_credentials_are_not_shown() -> None:
+    content = CONTENT | {"headers": {"X-Key": "string"}}
+    trial = tried(lambda _: WireAnswer(500), content=content, hidden=("x-key",))
+    assert all('-H "X-Key: $X_KEY"' in f.reproduce for f in trial.failures("http://h")[:1])
