@@ -55,7 +55,7 @@ class _Broken(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Finding:
+class _FoundBreach:
     """A request that broke the contract, and how."""
 
     request: WireRequest
@@ -79,7 +79,7 @@ class Trial:
         self._learned, self._progress = learned, progress
         self.valid = self.invalid = self.succeeded = 0
         self._statuses: Counter[int] = Counter()
-        self._findings: dict[Kind, _Finding] = {}
+        self._findings: dict[Kind, _FoundBreach] = {}
         self._small: set[Kind] = set()
         self._last: WireRequest | None = None
 
@@ -194,7 +194,7 @@ class Trial:
         for breach in breaches:
             kept = self._findings.get(_kind(breach))
             if kept is None or request.size() < kept.request.size():
-                self._findings[_kind(breach)] = _Finding(request, breach)
+                self._findings[_kind(breach)] = _FoundBreach(request, breach)
         self._progress(self.check.key, self.valid + self.invalid, self._plan.cases)
 
     def _answer(self, request: WireRequest) -> WireAnswer | RuleBreach:

@@ -363,6 +363,7 @@ def test_a_proposal_binds_the_parties_and_carries_their_work() -> None:
         "parent": None,
         "note": None,
         "verification": None,
+        "dialect": None,
         "roles": None,
         "stamp": 500,
     }

@@ -26,6 +26,24 @@ def test_a_response_has_any_suggested_change() -> None:
 
 
 def test_changes_since_a_version() -> None:
-    since = {"version": 1, "basis": "agreed", "lines": ["+ a: 1"], "more": 0}
+    change = {
+        "path": "$.a",
+        "rule": "value_added",
+        "provider": "unknown",
+        "consumer": "unknown",
+        "after": "1",
+        "why": "Its effect can't be decided from the content.",
+    }
+    since = {
+        "verdict": "unknown",
+        "provider": "unknown",
+        "consumer": "unknown",
+        "changes": [change],
+        "moreChanges": 0,
+        "version": 1,
+        "basis": "agreed",
+        "lines": ["+ a: 1"],
+        "more": 0,
+    }
     model = ChangesSince.model_validate(since)
     assert model.model_dump(by_alias=True, exclude_none=True) == since
