@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 ParameterName = tuple[ParameterPlace, str]
 _ANY = Located(True, ())
+MULTIPART = "multipart/form-data"
+BOUNDARY = "cacp-probe"
 Known = Mapping[str, tuple[Any, ...]]
 """Values of parameters by name that are known to exist at the provider."""
 
@@ -59,14 +61,14 @@ class Requests:
             for parameter, schema in self.free
         }
         self._bodies = {
-            media: _values_of(f"the body of {media}", check.request.bodies[media])
+            media: _values_of(f"the body of {media}", check.request.bodies[media], is_raw(media))
             for media in self.media
         }
 
     def _media_types(self) -> list[str]:
         """The media types of bodies that can be made."""
         declared = list(self.check.request.bodies)
-        made = [media for media in declared if is_json(media) or media in (FORM, "text/plain")]
+        made = [media for media in declared if not media.endswith("xml")]
         if declared and not made and self.check.request.part.body_required:
             raise Unmakeable(f"bodies of {' or '.join(declared)} can't be made")
         return made
@@ -82,7 +84,7 @@ class Requests:
                 elif parameter.required or self._examples(schema):
                     values[key] = self._plain(schema)
             media = next(iter(self.media), None)
-            body = None if media is None else self._plain(self.check.request.bodies[media])
+            body = None if media is None else self._plain_body(media)
         except NoSuchValue:
             return None
         return self.sound(RequestDraft(values, media, body))
@@ -90,6 +92,9 @@ class Requests:
     def _plain(self, schema: ValueCheck) -> Any:
         examples = self._examples(schema)
         return examples[0] if examples else plain_value(schema.schema, 0)
+
+    def _plain_body(self, media: str) -> Any:
+        return "text" if is_raw(media) else self._plain(self.check.request.bodies[media])
 
     def _examples(self, schema: ValueCheck) -> list[Any]:
         examples = examples_beside(self.check.interface, schema.located)
@@ -177,15 +182,26 @@ class Requests:
         if cookies:
             headers.append(("Cookie", "; ".join(cookies)))
         if draft.media is not None:
-            headers.append(("Content-Type", draft.media))
+            headers.append(("Content-Type", _content_type(draft.media)))
         body = None if draft.media is None else body_of(draft.media, draft.body)
         method = self.check.operation.method
         return WireRequest(method, self.base + path, urlencode(query), tuple(headers), body)
 
 
-def _values_of(what: str, schema: ValueCheck) -> SchemaValues:
+def is_raw(media: str) -> bool:
+    """Whether a body of a media type is a text or file, and not the JSON or form of a value."""
+    return not is_json(media) and media not in (FORM, MULTIPART)
+
+
+def _content_type(media: str) -> str:
+    if media == MULTIPART:
+        return f"{media}; boundary={BOUNDARY}"
+    return media.replace("*/*", "text/plain").replace("*", "plain")
+
+
+def _values_of(what: str, schema: ValueCheck, is_text: bool = False) -> SchemaValues:
     try:
-        return SchemaValues(schema.schema)
+        return SchemaValues(schema.schema | {"type": "string"} if is_text else schema.schema)
     except NoSuchValue:
         raise Unmakeable(f"no value fits the schema of {what}") from None
 
@@ -215,6 +231,23 @@ def body_of(media: str, value: Any) -> bytes:
     if media == FORM:
         whole = Parameter("", "query", True, _ANY, ())
         return urlencode(written(whole, value)).encode()
+    if media == MULTIPART and isinstance(value, dict):
+        return _multipart(value)
     if not isinstance(value, str):
         raise Unwritable("a body of text is a text")
     return value.encode()
+
+
+def _multipart(value: dict[str, Any]) -> bytes:
+    """A form with a part for each member. Raises `Unwritable`."""
+    parts = []
+    for name, member in value.items():
+        if not name.isprintable() or '"' in name:
+            raise Unwritable("a name in a form is plain text")
+        text = member if isinstance(member, str) else json.dumps(member)
+        if BOUNDARY in text:
+            raise Unwritable("a part of a form has not its boundary")
+        parts.append(
+            f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{text}\r\n'
+        )
+    return f"{''.join(parts)}--{BOUNDARY}--\r\n".encode()

@@ -50,8 +50,8 @@ def written(parameter: Parameter, value: Any) -> Pairs:
 def path_text(parameter: Parameter, value: Any) -> str:
     """The text of a path parameter, percent-encoded. Raises `Unwritable`."""
     ((_, text),) = written(parameter, value) or [("", "")]
-    if not text or text in (".", "..") or "/" in text or "\\" in text:
-        raise Unwritable("a part of a path is not empty and has no slash")
+    if text in ("", ".", ".."):
+        raise Unwritable("a part of a path is not empty, and no way to another part")
     return quote(text, safe="")
 
 

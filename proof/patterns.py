@@ -2,7 +2,9 @@
 
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+
+import regex
 
 _CLASSES: Mapping[str, str] = {
     "L": "A-Za-zÀ-ÖØ-öø-ÿ",
@@ -32,6 +34,8 @@ _CLASSES: Mapping[str, str] = {
 _ESCAPE = re.compile(r"\\p\{(?:\w+=)?(\w+)\}|\\(.)|\(\?<(?=[A-Za-z_])|([\[\]])", re.DOTALL)
 _REPEATED = re.compile(r"\^?((?:\[(?:[^\]\\]|\\.)+\]|\\[wd]|\.))[+*]\$?")
 LENGTH_MAX = 2000
+PADDING = "a"
+SEARCH_SECONDS = 0.1
 
 
 def python_pattern(pattern: str) -> str | None:
@@ -74,3 +78,21 @@ def of_length(pattern: str, least: int, most: int | None) -> str:
     if match is None:
         return pattern
     return f"{match[1]}{{{max(least, 1)},{'' if most is None else most}}}"
+
+
+def sized(text: str, patterns: Iterable[str], least: int, most: int | None) -> str | None:
+    """A text that is made as long as it must be, if it then is one of all patterns; else None."""
+    longer = text + (text[-1:] or PADDING) * (least - len(text))
+    padded = text + PADDING * (least - len(text))
+    for candidate in (longer[:most], padded[:most]):
+        if len(candidate) >= least and all(_is_in(pattern, candidate) for pattern in patterns):
+            return candidate
+    return None
+
+
+def _is_in(pattern: str, text: str) -> bool:
+    """Whether a text has a match of a pattern, as far as that can be found in a moment."""
+    try:
+        return regex.search(pattern, text, timeout=SEARCH_SECONDS) is not None
+    except (TimeoutError, regex.error):
+        return False

@@ -7,7 +7,7 @@ makes one.
 from collections.abc import Mapping
 from typing import Any
 
-from proof.patterns import python_pattern
+from proof.patterns import of_length, python_pattern, sized
 from proof.strategies import NoSuchValue, SchemaValues
 from proof.validators import SchemaValidator
 
@@ -15,6 +15,8 @@ DEPTH_MAX = 6
 """Levels below which members that may be absent are."""
 ENDS_AT = 30
 ITEMS_MAX = 100
+LENGTH_MAX = 100_000
+PLAIN = "text"
 PLAIN_FORMATS: Mapping[str, str] = {
     "date": "2026-01-15",
     "time": "10:30:00Z",
@@ -155,16 +157,23 @@ def _array(schema: Mapping[str, Any], definitions: Mapping[str, Any], depth: int
 
 
 def _text(schema: Mapping[str, Any]) -> Any:
-    if isinstance(pattern := schema.get("pattern"), str) and (plain := python_pattern(pattern)):
+    least = min(int(schema.get("minLength", 0)), LENGTH_MAX)
+    most = None if "maxLength" not in schema else int(schema["maxLength"])
+    if isinstance(given := schema.get("pattern"), str) and (plain := python_pattern(given)):
+        from hypothesis import errors
         from hypothesis import strategies as st
 
         letters = st.characters(min_codepoint=32, max_codepoint=126)
-        return drawn(st.from_regex(plain, fullmatch=True, alphabet=letters), 0)
-    text = PLAIN_FORMATS.get(str(schema.get("format")), "text")
-    least, most = schema.get("minLength", 0), schema.get("maxLength")
-    while len(text) < least and len(text) < ITEMS_MAX * 100:
-        text += text
-    return text if most is None else text[: int(most)]
+        try:
+            text = drawn(
+                st.from_regex(of_length(plain, least, most), fullmatch=True, alphabet=letters), 0
+            )
+        except errors.InvalidArgument:
+            return PLAIN
+        return sized(text, [plain], least, most) or text
+    text = PLAIN_FORMATS.get(str(schema.get("format")), PLAIN)
+    text *= -(-max(least, 1) // len(text))
+    return text if most is None else text[:most]
 
 
 def _number(schema: Mapping[str, Any], kind: str) -> Any:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from proof.patterns import of_length, python_pattern
+from proof.patterns import of_length, python_pattern, sized
 from proof.validators import SchemaValidator
 
 if TYPE_CHECKING:
@@ -227,13 +227,25 @@ class _Maker:
         most = view.max_length
         patterns = [python_pattern(pattern) for pattern in view.patterns]
         formats = [FORMATS[name] for name in view.formats if name in FORMATS]
-        for pattern in (*patterns, *formats):
-            if pattern is not None:
-                sized = of_length(pattern, least, most)
-                return self.draw(st.from_regex(sized, fullmatch=True, alphabet=self.letters))
+        known = [pattern for pattern in patterns if pattern is not None]
+        for pattern in (*known, *formats):
+            for _ in range(TRIES):
+                text = sized(self._matching(of_length(pattern, least, most)), known, least, most)
+                if text is not None:
+                    return text
         ceiling = max(least, min(TEXT_MAX if most is None else most, least + SIZE_MAX))
         sizes = [ceiling] if most is None or most > SIZE_MAX else [ceiling, most]
         return self.draw(st.text(self.letters, min_size=least, max_size=max(sizes)))
+
+    def _matching(self, pattern: str) -> str:
+        from hypothesis import errors
+        from hypothesis import strategies as st
+
+        try:
+            return self.draw(st.from_regex(pattern, fullmatch=True, alphabet=self.letters))
+        except errors.InvalidArgument:
+            # It needs characters that the others are not made of.
+            return self.draw(st.from_regex(pattern, fullmatch=True))
 
     def _array(self, view: "canonical.ArrayView", depth: int) -> list[Any]:
         from hypothesis import strategies as st
@@ -309,8 +321,7 @@ class _Maker:
             if view.property_names is not None:
                 yield str(self.value(view.property_names, depth))
             elif patterns:
-                pattern = self.draw(st.sampled_from(patterns))
-                yield self.draw(st.from_regex(pattern, fullmatch=True, alphabet=self.letters))
+                yield self._matching(self.draw(st.sampled_from(patterns)))
             else:
                 yield self.draw(st.text(self.letters, min_size=1, max_size=TEXT_MAX))
 

@@ -92,7 +92,7 @@ def test_the_plain_request_is_of_examples() -> None:
 
 def test_what_cannot_be_written_makes_no_request() -> None:
     made = requests_of(EVERYWHERE)
-    values: dict[Any, Any] = {("path", "id"): 1, ("path", "kind"): "a/b"}
+    values: dict[Any, Any] = {("path", "id"): 1, ("path", "kind"): ".."}
     assert made.request(RequestDraft(values)) is None
     values = {("path", "id"): 1, ("path", "kind"): "a", ("header", "X-Team"): "a\r\nX-B: c"}
     assert made.request(RequestDraft(values)) is None
@@ -105,10 +105,32 @@ def test_what_cannot_be_written_makes_no_request() -> None:
         ("application/merge-patch+json", None, b"null"),
         ("application/x-www-form-urlencoded", {"a": 1, "b": "x y"}, b"a=1&b=x+y"),
         ("text/plain", "\u20ac", b"\xe2\x82\xac"),
+        ("image/png", "x", b"x"),
+        (
+            "multipart/form-data",
+            {"a": "x", "b": [1]},
+            b'--cacp-probe\r\nContent-Disposition: form-data; name="a"\r\n\r\nx\r\n'
+            b'--cacp-probe\r\nContent-Disposition: form-data; name="b"\r\n\r\n[1]\r\n'
+            b"--cacp-probe--\r\n",
+        ),
     ],
 )
 def test_bodies_are_written(media: str, value: Any, body: bytes) -> None:
     assert body_of(media, value) == body
+
+
+@pytest.mark.parametrize("media", ["image/png", "multipart/form-data", "text/*"])
+def test_files_and_forms_are_sent(media: str) -> None:
+    operation = {"requestBody": {"required": True, "content": {media: {}}}, "responses": {}}
+    if media == "multipart/form-data":
+        schema = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+        operation["requestBody"] = {"required": True, "content": {media: {"schema": schema}}}
+    content = {"openapi": "3.1.0", "paths": {"/a": {"post": operation}}}
+    made = requests_of(content)
+    assert made.plain() is not None
+    for request in drawn_values(made.valid(), 1, 10):
+        assert request.body is not None
+        assert made.breaches(request) == []
 
 
 def test_a_body_of_text_is_a_text() -> None:
@@ -119,5 +141,5 @@ def test_a_body_of_text_is_a_text() -> None:
 def test_an_operation_without_requests_says_so() -> None:
     with pytest.raises(Unmakeable, match="no value fits the schema of page"):
         requests_of({**EVERYWHERE, "query": {"page": {"not": {}, "type": "string"}}})
-    with pytest.raises(Unmakeable, match="bodies of image/png can't be made"):
-        requests_of({**EVERYWHERE, "headers": {"Content-Type": "image/png"}})
+    with pytest.raises(Unmakeable, match="bodies of application/xml can't be made"):
+        requests_of({**EVERYWHERE, "headers": {"Content-Type": "application/xml"}})

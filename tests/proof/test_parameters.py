@@ -60,11 +60,11 @@ def test_what_a_parameter_cannot_carry_is_not_written(
         written(parameter(place, style), value)
 
 
-@pytest.mark.parametrize("value", ["", ".", "..", "a/b", "a\\b", None])
+@pytest.mark.parametrize("value", ["", ".", "..", None])
 def test_a_part_of_a_path_stays_one(value: Any) -> None:
     with pytest.raises(Unwritable):
         path_text(parameter("path"), value)
-    assert path_text(parameter("path"), "é ?#%") == "%C3%A9%20%3F%23%25"
+    assert path_text(parameter("path"), "é ?#%/") == "%C3%A9%20%3F%23%25%2F"
 
 
 @pytest.mark.parametrize(

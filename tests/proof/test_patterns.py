@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from proof.patterns import LENGTH_MAX, of_length, python_pattern
+from proof.patterns import LENGTH_MAX, of_length, python_pattern, sized
 
 
 @pytest.mark.parametrize(
@@ -42,3 +42,21 @@ def test_one_repeated_class_takes_a_length(
     pattern: str, least: int, most: int | None, sized: str
 ) -> None:
     assert of_length(pattern, least, most) == sized
+
+
+@pytest.mark.parametrize(
+    ("text", "patterns", "least", "most", "expected"),
+    [
+        ("x", ["^x"], 3, None, "xxx"),
+        ("xyz", ["^x"], 0, 2, "xy"),
+        ("b-1", ["^b-1"], 5, 9, "b-111"),
+        ("ab", ["b$"], 4, None, "abbb"),
+        ("a.", [r"^a\.[a-z]*$"], 4, None, "a.aa"),
+        ("", [], 2, None, "aa"),
+        ("ab", ["^ab$"], 3, None, None),
+    ],
+)
+def test_a_text_is_made_as_long_as_it_must_be(
+    text: str, patterns: list[str], least: int, most: int | None, expected: str | None
+) -> None:
+    assert sized(text, patterns, least, most) == expected

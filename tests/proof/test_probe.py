@@ -137,7 +137,7 @@ def test_requests_that_cannot_be_made_are_said(provider: str) -> None:
         "paths": {
             "/a": {
                 "post": {
-                    "requestBody": {"required": True, "content": {"image/png": {}}},
+                    "requestBody": {"required": True, "content": {"application/xml": {}}},
                     "responses": {"200": {"description": ""}},
                 }
             },
@@ -151,7 +151,7 @@ def test_requests_that_cannot_be_made_are_said(provider: str) -> None:
     }
     outcome = probed(provider, AgreedContract("Upload", upload))
     assert outcome.unproven == (
-        "POST /a: bodies of image/png can't be made.",
+        "POST /a: bodies of application/xml can't be made.",
         "GET /b: no value fits the schema of q.",
     )
 
