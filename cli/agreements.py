@@ -18,7 +18,7 @@ NOT_RUN = 4
 """The exit status of a command that could not try what it should."""
 STATUSES = "Exit status: 0 passed, 1 failed, 2 wrong usage, 3 no node, 4 it could not be tried."
 DOUBTS_MAX = 5
-NEEDED = ("hypothesis", "jsonschema_rs")
+NEEDED = ("hypothesis", "hypothesis_graphql", "jsonschema_rs")
 
 FilesOption = Annotated[
     list[Path] | None,

@@ -77,7 +77,8 @@ def serve(
     A request that breaks its contract is refused: the answer says what is wrong, where, and what
     would be right. Else the answer is an example of the contract, or made from its schema, the same
     each time. `Prefer: code=404` asks for another declared answer, `Prefer: example=NAME` for a
-    named example. Each answer has the header X-CACP-Mock.
+    named example. A contract of GraphQL is served at /graphql. Each answer has the header
+    X-CACP-Mock.
 
     \b
     Examples:
@@ -91,7 +92,7 @@ def serve(
 
     mock = Mock(contracts, seed)
     _tell(mock, contracts)
-    if not mock.served:
+    if not mock.served and not mock.graphql:
         fail(NOT_RUN, "no agreed contract has an endpoint with a method and a path to serve")
     _run(mock, host, port, record)
 
@@ -163,7 +164,7 @@ def _tell(mock: "Mock", contracts: "list[AgreedContract]") -> None:
         tell_doubts(contract)
         for line in unsound_examples(contract):
             notice(f"{contract.title}: {line}, so it is not used")
-        if not contract.operations:
+        if not contract.operations and contract.interface.dialect != "graphql":
             notice(f"{contract.title}: it has no method and path to serve")
     for line in mock.doubled():
         notice(line)
@@ -175,6 +176,7 @@ def _run(mock: "Mock", host: str, port: int, record: Path | None) -> None:
 
     import uvicorn
 
+    from proof.graphql_http import PATH
     from proof.mock_app import mock_app
     from proof.recording import Recorder
 
@@ -195,6 +197,8 @@ def _run(mock: "Mock", host: str, port: int, record: Path | None) -> None:
     for served in mock.served:
         operation = served.check.operation
         typer.echo(f"{operation.method:7} {own}{served.base}{operation.route}")
+    if mock.graphql:
+        typer.echo(f"{'POST':7} {own}{PATH}")
     typer.echo(f"Ready at {own}")
     sys.stdout.flush()
     config = uvicorn.Config(mock_app(mock, seen), log_level="warning", lifespan="off")

@@ -108,7 +108,8 @@ def probe(
     """Try a provider: send generated requests, and hold each answer against the contract.
 
     Valid requests must be answered as declared: status, media type, headers and body. Invalid ones
-    must be refused with 4XX. What fails is made small and shown as a curl line.
+    must be refused with 4XX, or by GraphQL with errors. What fails is made small and shown as a
+    curl line.
 
     Events and data models are tried with --samples or --command.
 

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 from proof.agreed import AgreedContract, examples_beside
 from proof.credentials import missing_credentials
 from proof.exchange import OperationCheck, PartCheck, RuleBreach, ValueCheck
+from proof.graphql_http import PATH, graphql_schema
+from proof.graphql_mock import graphql_answer
 from proof.messages import Headers, WireAnswer, WireRequest, fits_media, header_of, is_json
 from proof.parameters import Unwritable, written
 from proof.plain_values import plain_value
@@ -17,6 +19,8 @@ from schemas.plain import one_line
 MOCK_HEADER = "X-CACP-Mock"
 PROBLEM = "application/problem+json"
 SHOWN_MAX = 200
+GRAPHQL = "graphql"
+"""What stands in the place of an operation's key for all of GraphQL."""
 UNMOCKABLE = frozenset({"unmockable", "no_response"})
 """Rules by which the contract is at fault, and not the request."""
 _SUCCESS = ("200", "201", "202", "2XX")
@@ -46,13 +50,16 @@ class Mock:
 
     def __init__(self, contracts: list[AgreedContract], seed: int) -> None:
         self.served = list(_served(contracts))
+        schemas = [(contract, graphql_schema(contract)) for contract in contracts]
+        self.graphql = [(contract, schema) for contract, schema in schemas if schema is not None]
         self.seed = seed
         self._values: dict[int, Any] = {}
 
     def doubled(self) -> list[str]:
         """Operations that several contracts have; the first of them answers."""
         first: dict[tuple[str, str], AgreedContract] = {}
-        lines = []
+        titles = [contract.title for contract, _ in self.graphql]
+        lines = [f"{title} is not served: {titles[0]} has {PATH}" for title in titles[1:]]
         for contract, base, check in self.served:
             taken = first.setdefault((base, check.key), contract)
             if taken is not contract:
@@ -62,6 +69,10 @@ class Mock:
 
     def answer(self, request: WireRequest) -> Mocked:
         """What the mock answers to a request."""
+        if self.graphql and request.path == PATH and request.method in ("GET", "POST"):
+            contract, schema = self.graphql[0]
+            executed, breach = graphql_answer(schema, request)
+            return Mocked(executed, contract, GRAPHQL, () if breach is None else (breach,))
         on_path = [served for served in self.served if _is_on(served, request.path)]
         method = "GET" if request.method == "HEAD" else request.method
         taken = next((s for s in on_path if s.check.operation.method == request.method), None)

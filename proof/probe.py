@@ -1,11 +1,18 @@
 """Probes a provider: sends generated requests, and holds each answer against the contract."""
 
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from functools import partial
 
 from proof.agreed import AgreedContract
-from proof.cases import Unmakeable
+from proof.cases import Requests, Unmakeable
+from proof.endpoint_subject import EndpointSubject
+from proof.exchange import OperationCheck
+from proof.graphql_http import PATH, graphql_schema
+from proof.graphql_subject import GraphqlSubject, root_fields
 from proof.learned import Learned
 from proof.probe_outcome import OperationTally, ProbeFailure, ProbeOutcome, span
+from proof.probe_subject import ProbeSubject
 from proof.sender import BaseUrl, Halted, ProbeSender
 from proof.trial import WHY_MAX, ProbePlan, Progress, Trial
 from schemas.plain import one_line
@@ -20,30 +27,30 @@ def probe(
 ) -> ProbeOutcome:
     """Try each operation of a contract. What could not be tried is said in `unproven`."""
     started = datetime.now(UTC)
-    base = base_path(contract, url)
-    learned = Learned(contract.operations)
     tallies: list[OperationTally] = []
     failures: list[ProbeFailure] = []
     unproven: list[str] = []
-    operations = sorted(contract.operations, key=lambda check: _ORDER.index(check.operation.method))
-    for number, check in enumerate(operations):
-        trial = Trial(check, base, sender, plan, learned, progress)
+    subjects = dict(_subjects(contract, url, plan))
+    for number, (key, subject_of) in enumerate(subjects.items()):
+        try:
+            trial = Trial(subject_of(), sender, plan, progress)
+        except Unmakeable as error:
+            unproven.append(f"{key}: {one_line(error, WHY_MAX)}.")
+            continue
         is_halted = False
         try:
             trial.run()
             unproven += trial.unproven()
-        except Unmakeable as error:
-            unproven.append(f"{check.key}: {one_line(error, WHY_MAX)}.")
         except Halted as error:
             is_halted = True
-            rest = ", ".join(other.key for other in operations[number:])
+            rest = ", ".join([*subjects][number:])
             unproven.append(one_line(f"Not tried to the end, for {error}: {rest}", WHY_MAX))
         tallies.append(trial.tally)
         failures += trial.failures(url.origin)
         if is_halted:
             break
-    if not operations:
-        unproven.append("The contract has no endpoint with a method and a path that can be called.")
+    if not subjects:
+        unproven.append("The contract has nothing to call: no method and path, and no GraphQL.")
     return ProbeOutcome(
         TOOL,
         contract.digest,
@@ -57,6 +64,28 @@ def probe(
     )
 
 
+def _subjects(
+    contract: AgreedContract, url: BaseUrl, plan: ProbePlan
+) -> Iterator[tuple[str, Callable[[], ProbeSubject]]]:
+    """What can be tried of a contract, by key, in the order of trials. Each is made when its turn
+    comes, from what answers told until then; to make one may raise `Unmakeable`."""
+    schema = graphql_schema(contract)
+    if schema is not None:
+        for root, name in root_fields(schema):
+            yield f"{root} {name}", partial(GraphqlSubject, schema, root, name, url.path or PATH)
+    base = base_path(contract, url)
+    learned = Learned(contract.operations)
+    for check in sorted(contract.operations, key=lambda c: _ORDER.index(c.operation.method)):
+        yield check.key, partial(_endpoint, check, base, learned, plan)
+
+
+def _endpoint(
+    check: OperationCheck, base: str, learned: Learned, plan: ProbePlan
+) -> EndpointSubject:
+    requests = Requests(check, base, learned.known(check), plan.values)
+    return EndpointSubject(check, requests, learned)
+
+
 def base_path(contract: AgreedContract, url: BaseUrl) -> str:
     """What stands before the routes: the path of the base URL, else that of the contract's first
     server."""
@@ -68,4 +97,8 @@ def _skipped(contract: AgreedContract) -> list[str]:
     """The operations that nobody can call, such as webhooks."""
     called = {check.key for check in contract.operations}
     operations = contract.interface.operations
-    return [operation.key for operation in operations if operation.key not in called]
+    keys = [operation.key for operation in operations if operation.key not in called]
+    schema = graphql_schema(contract)
+    if schema is not None and schema.subscription_type is not None:
+        keys += [f"subscription {name}" for name in schema.subscription_type.fields]
+    return keys

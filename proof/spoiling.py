@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from contracts.model import Parameter
 from proof.cases import RequestDraft, Requests
-from proof.exchange import RuleBreach, ValueCheck
+from proof.exchange import ValueCheck
 from proof.messages import WireRequest, is_json
 from proof.parameters import Unwritable, written
+from proof.probe_subject import Spoiled
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -22,13 +23,6 @@ LENGTH_MAX = 10_000
 TRIES = 5
 UNKNOWN = "not_agreed"
 Way = Literal["without", "text", "value", "malformed", "no body"]
-
-
-class Spoiled(NamedTuple):
-    """A request that breaks the contract, and what is wrong with it."""
-
-    request: WireRequest
-    wrong: RuleBreach
 
 
 def invalid(requests: Requests) -> "SearchStrategy[Spoiled] | None":

@@ -7,13 +7,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from proof.cases import Requests
-from proof.exchange import OperationCheck, RuleBreach
-from proof.learned import Learned
+from proof.exchange import RuleBreach
 from proof.messages import WireAnswer, WireRequest, curl
 from proof.probe_outcome import OperationTally, ProbeFailure
+from proof.probe_subject import ProbeSubject, Spoiled
 from proof.sender import Halted, NoAnswer, ProbeSender, ProviderGone
-from proof.spoiling import Spoiled, invalid
 from schemas.plain import one_line
 
 if TYPE_CHECKING:
@@ -63,20 +61,13 @@ class _FoundBreach:
 
 
 class Trial:
-    """Tries one operation. `run` raises `Unmakeable` and `Halted`; what was found until then
-    stays."""
+    """Tries one operation. `run` raises `Halted`; what was found until then stays."""
 
     def __init__(
-        self,
-        check: OperationCheck,
-        base: str,
-        sender: ProbeSender,
-        plan: ProbePlan,
-        learned: Learned,
-        progress: Progress,
+        self, subject: ProbeSubject, sender: ProbeSender, plan: ProbePlan, progress: Progress
     ) -> None:
-        self.check, self._base, self._sender, self._plan = check, base, sender, plan
-        self._learned, self._progress = learned, progress
+        self._subject, self._sender, self._plan = subject, sender, plan
+        self._progress = progress
         self.valid = self.invalid = self.succeeded = 0
         self._statuses: Counter[int] = Counter()
         self._findings: dict[Kind, _FoundBreach] = {}
@@ -87,13 +78,13 @@ class Trial:
 
     @property
     def tally(self) -> OperationTally:
-        return OperationTally(self.check.key, self.valid, self.invalid, self.succeeded)
+        return OperationTally(self._subject.key, self.valid, self.invalid, self.succeeded)
 
     def failures(self, origin: str) -> list[ProbeFailure]:
         """What broke the contract, each with the smallest request; `origin` is the provider's."""
         return [
             ProbeFailure(
-                self.check.key,
+                self._subject.key,
                 finding.breach.rule,
                 one_line(finding.breach, WHY_MAX),
                 curl(self._sender.whole(finding.request), origin, self._plan.hidden),
@@ -104,31 +95,27 @@ class Trial:
     def unproven(self) -> list[str]:
         """What a trial without failures did not show either."""
         if not self.valid:
-            return [f"{self.check.key}: no valid request could be made of its schemas."]
-        promised = [name for name in self.check.responses if name[0] in "123d"]
-        if self._findings or self.succeeded or not promised:
+            return [f"{self._subject.key}: no valid request could be made of its schemas."]
+        if self._findings or self.succeeded or not self._subject.promises_success:
             return []
         status, count = self._statuses.most_common(1)[0]
         hint = "name values of parameters that exist (--value), or prepare them (--before)"
         if status in DENIED:
             hint = "send credentials (--header)"
         return [
-            f"{self.check.key}: none of {self.valid} valid requests was answered with success, "
+            f"{self._subject.key}: none of {self.valid} valid requests was answered with success, "
             f"{count} with {status}: {hint}."
         ]
 
     # --- the trial --------------------------------------------------------------------------------
 
     def run(self) -> None:
-        requests = Requests(
-            self.check, self._base, self._learned.known(self.check), self._plan.values
-        )
-        plain = requests.plain()
+        plain = self._subject.plain()
         if plain is not None:
             self._note(plain, self._judged_valid(plain))
-        wrong = invalid(requests)
+        wrong = self._subject.invalid()
         share = VALID_SHARE if wrong is not None else 1.0
-        self._rounds(requests.valid(), self._judged_valid, int(self._plan.cases * share))
+        self._rounds(self._subject.valid(), self._judged_valid, int(self._plan.cases * share))
         if wrong is not None:
             self._rounds(wrong, self._judged_invalid, self._plan.cases)
 
@@ -195,7 +182,7 @@ class Trial:
             kept = self._findings.get(_kind(breach))
             if kept is None or request.size() < kept.request.size():
                 self._findings[_kind(breach)] = _FoundBreach(request, breach)
-        self._progress(self.check.key, self.valid + self.invalid, self._plan.cases)
+        self._progress(self._subject.key, self.valid + self.invalid, self._plan.cases)
 
     def _answer(self, request: WireRequest) -> WireAnswer | RuleBreach:
         """The answer, or how there was none. Raises `Halted` if nothing is there to answer."""
@@ -219,33 +206,19 @@ class Trial:
         if isinstance(answer, RuleBreach):
             return [answer]
         self._statuses[answer.status] += 1
-        if answer.status < 400:
+        if self._subject.is_success(answer):
             self.succeeded += 1
-            self._learned.learn(self.check, answer)
-        if self._is_error(answer):
-            return [RuleBreach("server_error", "status", f"It is {answer.status}.")]
+            self._subject.learn(answer)
         if answer.status in DENIED and not self._plan.may_sign_in:
             return []
-        return self.check.answer_breaches(answer, request.method)
+        return self._subject.breaches(request, answer)
 
     def _judged_invalid(self, case: Spoiled) -> list[RuleBreach]:
         answer = self._answer(case.request)
         self.invalid += 1
         if isinstance(answer, RuleBreach):
             return [answer]
-        if self._is_error(answer):
-            why = f"It is {answer.status}; right is 4XX, as the request is wrong in {case.wrong}"
-            return [RuleBreach("server_error", "status", why)]
-        if answer.status < 400:
-            why = f"It is accepted with {answer.status}, but wrong: {case.wrong.why}"
-            return [RuleBreach(f"accepts_{case.wrong.rule}", case.wrong.where, why)]
-        if self.check.response_for(answer.status) is None:
-            return []
-        return self.check.answer_breaches(answer, case.request.method)
-
-    def _is_error(self, answer: WireAnswer) -> bool:
-        declared = {str(answer.status), "5XX"} & self.check.responses.keys()
-        return answer.status >= 500 and not declared
+        return self._subject.refusal_breaches(case, answer)
 
 
 def _kind(breach: RuleBreach) -> Kind:

@@ -15,6 +15,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 
+from tests.proof import graphql_provider
+
 BUGS = (
     "wrong_type",
     "missing_member",
@@ -201,9 +203,14 @@ def application(bug: str = "") -> Starlette:
 
 
 def every_application() -> Starlette:
-    """The honest provider at /honest, and one for each bug at the bug's name."""
+    """The honest provider at /honest, and one for each bug at the bug's name; the same of GraphQL
+    below /of-graphql."""
     mounts = [Mount(f"/{bug}", application(bug)) for bug in BUGS]
-    return Starlette(routes=[Mount("/honest", application()), *mounts])
+    graphs = [
+        Mount(f"/of-graphql/{bug or 'honest'}", graphql_provider.application(bug))
+        for bug in ("", *graphql_provider.BUGS)
+    ]
+    return Starlette(routes=[Mount("/honest", application()), *mounts, *graphs])
 
 
 @contextmanager

@@ -4,7 +4,8 @@ from contracts.recognise import read
 from proof.cases import Requests
 from proof.exchange import operation_checks
 from proof.plain_values import drawn_values
-from proof.spoiling import MALFORMED, Spoiled, invalid
+from proof.probe_subject import Spoiled
+from proof.spoiling import MALFORMED, invalid
 
 
 def spoiled(content: dict[str, Any], count: int = 120) -> list[Spoiled]:

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from contracts.recognise import read
-from proof.exchange import operation_checks
+from proof.cases import Requests
+from proof.endpoint_subject import EndpointSubject
+from proof.exchange import OperationCheck, operation_checks
 from proof.learned import Learned
 from proof.messages import WireAnswer, WireRequest
 from proof.sender import Halted, NoAnswer, ProviderGone
@@ -53,10 +55,15 @@ def honest(value: Any) -> WireAnswer:
     return GOOD if sound else REFUSED
 
 
+def subject_of(check: OperationCheck, plan: ProbePlan) -> EndpointSubject:
+    return EndpointSubject(check, Requests(check, "", {}, plan.values), Learned([check]))
+
+
 def tried(answer: Callable[[Any], WireAnswer], cases: int = 100, **plan: Any) -> Trial:
     (check,) = operation_checks(read(plan.pop("content", CONTENT)))
     how = ProbePlan(cases, plan.pop("seed", 1), **plan)
-    trial = Trial(check, "", Answers(answer), how, Learned([check]), lambda *_: None)  # type: ignore[arg-type]
+    sender: Any = Answers(answer)
+    trial = Trial(subject_of(check, how), sender, how, lambda *_: None)
     trial.run()
     return trial
 
@@ -174,7 +181,8 @@ def test_the_request_after_which_the_provider_ended_is_told() -> None:
         raise ProviderGone("no_answer", "refused")
 
     sender: Any = Answers(answer)
-    trial = Trial(check, "", sender, ProbePlan(10, 1), Learned([check]), lambda *_: None)
+    how = ProbePlan(10, 1)
+    trial = Trial(subject_of(check, how), sender, how, lambda *_: None)
     with pytest.raises(Halted, match="the provider ended"):
         trial.run()
     (failure,) = trial.failures("http://h")

@@ -1,0 +1,65 @@
+"""An HTTP endpoint as it is tried."""
+
+from typing import TYPE_CHECKING
+
+from proof.cases import Requests
+from proof.exchange import OperationCheck, RuleBreach
+from proof.learned import Learned
+from proof.messages import WireAnswer, WireRequest
+from proof.probe_subject import Spoiled
+from proof.spoiling import invalid
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+
+class EndpointSubject:
+    """Tries an endpoint with what `requests` makes; `learned` takes what answers tell."""
+
+    def __init__(self, check: OperationCheck, requests: Requests, learned: Learned) -> None:
+        self._check, self._requests, self._learned = check, requests, learned
+
+    @property
+    def key(self) -> str:
+        return self._check.key
+
+    @property
+    def promises_success(self) -> bool:
+        return any(name[0] in "123d" for name in self._check.responses)
+
+    def plain(self) -> WireRequest | None:
+        return self._requests.plain()
+
+    def valid(self) -> "SearchStrategy[WireRequest]":
+        return self._requests.valid()
+
+    def invalid(self) -> "SearchStrategy[Spoiled] | None":
+        return invalid(self._requests)
+
+    def is_success(self, answer: WireAnswer) -> bool:
+        return answer.status < 400
+
+    def learn(self, answer: WireAnswer) -> None:
+        self._learned.learn(self._check, answer)
+
+    def breaches(self, request: WireRequest, answer: WireAnswer) -> list[RuleBreach]:
+        if self._is_error(answer):
+            return [RuleBreach("server_error", "status", f"It is {answer.status}.")]
+        return self._check.answer_breaches(answer, request.method)
+
+    def refusal_breaches(self, spoiled: Spoiled, answer: WireAnswer) -> list[RuleBreach]:
+        wrong = spoiled.wrong
+        if self._is_error(answer):
+            why = f"It is {answer.status}; right is 4XX, as the request is wrong in {wrong}"
+            return [RuleBreach("server_error", "status", why)]
+        if answer.status < 400:
+            why = f"It is accepted with {answer.status}, but wrong: {wrong.why}"
+            return [RuleBreach(f"accepts_{wrong.rule}", wrong.where, why)]
+        if self._check.response_for(answer.status) is None:
+            return []
+        return self._check.answer_breaches(answer, spoiled.request.method)
+
+    def _is_error(self, answer: WireAnswer) -> bool:
+        """Whether it is an error of the server that the contract doesn't name."""
+        declared = {str(answer.status), "5XX"} & self._check.responses.keys()
+        return answer.status >= 500 and not declared

@@ -1,0 +1,54 @@
+"""What a trial tries: requests to one operation, and what their answers must be."""
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from proof.exchange import RuleBreach
+from proof.messages import WireAnswer, WireRequest
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+
+class Spoiled(NamedTuple):
+    """A request that breaks the contract, and what is wrong with it."""
+
+    request: WireRequest
+    wrong: RuleBreach
+
+
+class ProbeSubject(Protocol):
+    """One operation of a contract as it is tried."""
+
+    @property
+    def key(self) -> str: ...
+
+    @property
+    def promises_success(self) -> bool:
+        """Whether the contract has an answer of success, so that one must be seen."""
+        ...
+
+    def plain(self) -> WireRequest | None:
+        """The likeliest request to have success; None if it would break the contract."""
+        ...
+
+    def valid(self) -> "SearchStrategy[WireRequest]":
+        """Requests that keep the contract."""
+        ...
+
+    def invalid(self) -> "SearchStrategy[Spoiled] | None":
+        """Requests that break it; None if none can."""
+        ...
+
+    def is_success(self, answer: WireAnswer) -> bool: ...
+
+    def learn(self, answer: WireAnswer) -> None:
+        """Take what later requests need from an answer of success."""
+        ...
+
+    def breaches(self, request: WireRequest, answer: WireAnswer) -> list[RuleBreach]:
+        """What is wrong with the answer to a valid request."""
+        ...
+
+    def refusal_breaches(self, spoiled: Spoiled, answer: WireAnswer) -> list[RuleBreach]:
+        """What is wrong with the answer to an invalid one."""
+        ...

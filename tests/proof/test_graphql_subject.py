@@ -1,0 +1,82 @@
+"""Fields of GraphQL, tried at a real service with planted bugs."""
+
+import json
+
+import pytest
+from graphql import build_schema
+
+from proof.agreed import AgreedContract
+from proof.cases import Unmakeable
+from proof.graphql_http import validation_problem
+from proof.graphql_subject import GraphqlSubject, root_fields
+from proof.plain_values import drawn_values
+from tests.proof.graphql_provider import CONTENT, SDL
+from tests.proof.test_probe import probed
+
+SCHEMA = build_schema(SDL)
+CONTRACT = AgreedContract("G", CONTENT)
+
+
+def test_mutations_come_first() -> None:
+    assert [*root_fields(SCHEMA)] == [
+        ("mutation", "makeUser"),
+        ("query", "user"),
+        ("query", "nodes"),
+    ]
+
+
+def test_valid_requests_are_valid_and_ask_for_types() -> None:
+    for root, name in root_fields(SCHEMA):
+        subject = GraphqlSubject(SCHEMA, root, name, "/graphql")
+        for request in drawn_values(subject.valid(), 1, 20):
+            text = json.loads(request.body or b"")["query"]
+            assert validation_problem(SCHEMA, text) is None
+            assert "__typename" in text
+
+
+def test_invalid_requests_are_invalid() -> None:
+    for root, name in root_fields(SCHEMA):
+        strategy = GraphqlSubject(SCHEMA, root, name, "/graphql").invalid()
+        assert strategy is not None
+        for request, wrong in drawn_values(strategy, 1, 10):
+            text = json.loads(request.body or b"")["query"]
+            assert validation_problem(SCHEMA, text) == wrong.why
+
+
+def test_a_field_without_requests_is_said() -> None:
+    with pytest.raises((Unmakeable, ValueError)):
+        GraphqlSubject(SCHEMA, "query", "nothing", "/graphql")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_honest_service_passes(provider: str, seed: int) -> None:
+    outcome = probed(f"{provider}/of-graphql/honest/graphql", CONTRACT, seed=seed)
+    assert [failure.why for failure in outcome.failures] == []
+    assert outcome.result == "passed"
+    assert all(tally.succeeded > 0 for tally in outcome.tallies)
+
+
+@pytest.mark.parametrize(
+    ("bug", "operation", "rule", "why"),
+    [
+        ("null_name", "query user", "body_schema", "/name: It is null; right is String!."),
+        ("wrong_role", "mutation makeUser", "body_schema", "'OWNER' does not exist in 'Role' enum"),
+        ("no_list", "query nodes", "body_schema", "body/data/nodes: It is no list"),
+        ("missing_field", "query user", "body_schema", "It was asked for, and missing."),
+        ("unchecked", "query user", "accepts_invalid", "It is answered with data, but wrong"),
+        ("crash", "query user", "server_error", "It is 500, as the request is wrong"),
+        ("text", "query user", "media_type", "it is text/plain"),
+    ],
+)
+def test_a_planted_bug_is_found(
+    provider: str, bug: str, operation: str, rule: str, why: str
+) -> None:
+    outcome = probed(f"{provider}/of-graphql/{bug}/graphql", CONTRACT)
+    told = [f for f in outcome.failures if (f.operation, f.rule) == (operation, rule)]
+    assert any(why in failure.why for failure in told), outcome.failures
+
+
+def test_subscriptions_are_skipped(provider: str) -> None:
+    sdl = SDL + "type Subscription { made: User }"
+    outcome = probed(f"{provider}/of-graphql/honest/graphql", AgreedContract("G", {"graphql": sdl}))
+    assert outcome.skipped == ("subscription made",)
