@@ -79,7 +79,7 @@ def _change(
     return ContractChange(path, rule, side, effects.provider, effects.consumer, was, now, why)
 
 
-class _Finding(NamedTuple):
+class _ProtoFinding(NamedTuple):
     """A change of a field or value, before it is told where it stands."""
 
     rule: str
@@ -162,47 +162,47 @@ class _Comparing:
                 )
         yield from _reservations(before, after)
 
-    def _of_removed(self, was: ProtoField, after: ProtoMessage) -> Iterator[_Finding]:
+    def _of_removed(self, was: ProtoField, after: ProtoMessage) -> Iterator[_ProtoFinding]:
         if was.label == "required":
             effects = self._required(after.name, is_added=False)
-            yield _Finding("required_field_removed", effects, "It had to be there.")
+            yield _ProtoFinding("required_field_removed", effects, "It had to be there.")
         yield _removed("field", was.number, frozenset((was.name,)), after)
 
-    def _of_added(self, now: ProtoField, message: str) -> Iterator[_Finding]:
+    def _of_added(self, now: ProtoField, message: str) -> Iterator[_ProtoFinding]:
         if now.label == "required":
             effects = self._required(message, is_added=True)
-            yield _Finding("required_field_added", effects, "It has to be there.")
+            yield _ProtoFinding("required_field_added", effects, "It has to be there.")
         else:
-            yield _Finding("field_added", _FITS, "Who doesn't know it passes it over.")
+            yield _ProtoFinding("field_added", _FITS, "Who doesn't know it passes it over.")
 
-    def _of_field(self, was: ProtoField, now: ProtoField, message: str) -> Iterator[_Finding]:
+    def _of_field(self, was: ProtoField, now: ProtoField, message: str) -> Iterator[_ProtoFinding]:
         if was.number != now.number:
             why = "On the wire, a field is known by its number."
-            yield _Finding("field_number_changed", _BREAKS, why)
+            yield _ProtoFinding("field_number_changed", _BREAKS, why)
         if was.name != now.name:
-            yield _Finding("field_name_changed", _BREAKS, "In JSON, a field is known by its name.")
+            yield _ProtoFinding("field_name_changed", _BREAKS, "In JSON, a field is known by its name.")
         elif was.json_name != now.json_name:
             why = f"In JSON, its name was {was.json_name} and is {now.json_name}."
-            yield _Finding("json_name_changed", _BREAKS, why)
+            yield _ProtoFinding("json_name_changed", _BREAKS, why)
         yield from self._of_label(was, now, message)
         yield from self._of_type(was, now)
         if was.default != now.default:
             why = "A field that is left out is taken for another value."
-            yield _Finding("default_changed", _BREAKS, why)
+            yield _ProtoFinding("default_changed", _BREAKS, why)
         if bool(was.oneof) != bool(now.oneof):
             why = "To set one field of a oneof clears the others."
-            yield _Finding("oneof_changed", _BREAKS, why)
+            yield _ProtoFinding("oneof_changed", _BREAKS, why)
         elif was.oneof != now.oneof:
             yield self._other_oneof(was, now, message)
 
-    def _other_oneof(self, was: ProtoField, now: ProtoField, message: str) -> _Finding:
+    def _other_oneof(self, was: ProtoField, now: ProtoField, message: str) -> _ProtoFinding:
         before, after = self.old.messages[message], self.new.messages[message]
         kept = before.fields.keys() & after.fields.keys()
         if before.oneof(was.oneof) & kept == after.oneof(now.oneof) & kept:
-            return _Finding("oneof_renamed", _FITS, "The same fields exclude each other.")
-        return _Finding("oneof_changed", _BREAKS, "Other fields exclude it.")
+            return _ProtoFinding("oneof_renamed", _FITS, "The same fields exclude each other.")
+        return _ProtoFinding("oneof_changed", _BREAKS, "Other fields exclude it.")
 
-    def _of_label(self, was: ProtoField, now: ProtoField, message: str) -> Iterator[_Finding]:
+    def _of_label(self, was: ProtoField, now: ProtoField, message: str) -> Iterator[_ProtoFinding]:
         before, after = (_ONE.get(field.label, field.label) for field in (was, now))
         if before == after:
             return
@@ -210,12 +210,12 @@ class _Comparing:
             is_added = after == "required"
             why = "It has to be there now." if is_added else "It had to be there."
             effects = self._required(message, is_added)
-            yield _Finding("required_changed", effects, why)
+            yield _ProtoFinding("required_changed", effects, why)
         else:
             why = f"It was {_TIMES[before]} and is {_TIMES[after]}."
-            yield _Finding("cardinality_changed", _BREAKS, why)
+            yield _ProtoFinding("cardinality_changed", _BREAKS, why)
 
-    def _of_type(self, was: ProtoField, now: ProtoField) -> Iterator[_Finding]:
+    def _of_type(self, was: ProtoField, now: ProtoField) -> Iterator[_ProtoFinding]:
         if (was.kind, was.type, was.key) == (now.kind, now.type, now.key):
             return
         if "map" in (was.kind, now.kind) and was.kind != now.kind:
@@ -226,7 +226,7 @@ class _Comparing:
             why = "It is a type of a file that is not given along."
         elif effects != _FITS:
             why = "The values are others, on the wire or in JSON."
-        yield _Finding("field_type_changed", effects, why)
+        yield _ProtoFinding("field_type_changed", effects, why)
 
     def _types(self, was: ProtoField, now: ProtoField) -> _Effects:
         if was.type == now.type and was.kind == now.kind:
@@ -290,7 +290,7 @@ def _of_fields(
     side: Direction | None,
     was: ProtoField | None,
     now: ProtoField | None,
-    findings: Iterable[_Finding],
+    findings: Iterable[_ProtoFinding],
 ) -> Iterator[ContractChange]:
     name = was.name if was else now.name if now else ""
     before, after = was and _declared(was), now and _declared(now)
@@ -300,15 +300,15 @@ def _of_fields(
 
 def _removed(
     what: str, number: int, names: frozenset[str], holder: ProtoMessage | ProtoEnum
-) -> _Finding:
+) -> _ProtoFinding:
     """A field or an enum's value that is gone: whether another can take its place."""
     free = [] if end_of(holder.reserved, number) is not None else [f"the number {number}"]
     free += [f'the name "{name}"' for name in sorted(names - holder.reserved_names)]
     if free:
         why = f"Another may come in its place: {', '.join(free)} should be reserved."
-        return _Finding(f"{what}_removed", _BREAKS_CONSUMER, why)
+        return _ProtoFinding(f"{what}_removed", _BREAKS_CONSUMER, why)
     why = "Its number and name are reserved, so nothing comes in its place."
-    return _Finding(f"{what}_removed", _FITS, why)
+    return _ProtoFinding(f"{what}_removed", _FITS, why)
 
 
 def _reservations(
