@@ -23,7 +23,7 @@ def subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[Path, Any]]:
 
     What stands in the place of a schema and is none is among them.
     """
-    for keyword in schema.keys() & HOLDERS:
+    for keyword in [keyword for keyword in schema if keyword in HOLDERS]:
         value = schema[keyword]
         if isinstance(value, list):
             if keyword in LISTS:

@@ -212,6 +212,7 @@ EXPECTED: dict[str, tuple[str, ...]] = {
     "cacp/contract/overview": ALL,
     "cacp/contract/diff": ALL,
     "cacp/contract/compare": ALL,
+    "cacp/contract/agreed": ALL,
     "cacp/contract/timeline": ALL,
     "cacp/contract/conflicts": ALL,
     "cacp/context/share": MEMBERS,

@@ -55,10 +55,10 @@ PROJECT: dict[str, Json] = {
     "cacp/contract/respond": {"contractId": "contract", "action": "agree"},
     "cacp/contract/update": {"contractId": "contract", "content": {}},
     "cacp/contract/get": {"contractId": "contract", "includeHistory": True},
-    "cacp/contract/timeline": {"contractId": "contract"},
     "cacp/contract/overview": {"contractId": "contract", "includeHistory": True},
-    "cacp/contract/diff": {"contractId": "contract"},
-    "cacp/contract/compare": {"contractId": "contract"},
+    **{f"cacp/contract/{name}": {"contractId": "contract"} for name in ("diff", "compare")},
+    "cacp/contract/timeline": {"contractId": "contract"},
+    "cacp/contract/agreed": {},
     "cacp/context/share": {
         "type": "decision",
         "content": {},

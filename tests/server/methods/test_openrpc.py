@@ -190,6 +190,7 @@ def test_real_calls_are_what_it_describes(team: Team) -> None:
     call("contract/overview", **at, includeHistory=True)
     call("contract/diff", **at, **{"from": 1, "to": 2})
     call("contract/compare", **at, content={"v": 3})
+    call("contract/agreed", limit=1)
     packet = call("context/share", type="decision", content={}, relatedContracts=[at["contractId"]])
     call("context/askQuestion", question="q", options=["a"], replyTo=packet["packetId"])
     call("context/recordDecision", decision="d", chosen="c", rationale="r")
