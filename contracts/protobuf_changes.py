@@ -180,7 +180,9 @@ class _Comparing:
             why = "On the wire, a field is known by its number."
             yield _ProtoFinding("field_number_changed", _BREAKS, why)
         if was.name != now.name:
-            yield _ProtoFinding("field_name_changed", _BREAKS, "In JSON, a field is known by its name.")
+            yield _ProtoFinding(
+                "field_name_changed", _BREAKS, "In JSON, a field is known by its name."
+            )
         elif was.json_name != now.json_name:
             why = f"In JSON, its name was {was.json_name} and is {now.json_name}."
             yield _ProtoFinding("json_name_changed", _BREAKS, why)
