@@ -1,6 +1,7 @@
 """The contracts that `cacp mock` and `cacp probe` work on: from files, or agreed at a node."""
 
 import importlib.util
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -31,7 +32,11 @@ FilesOption = Annotated[
 
 
 def need_proof(command: str) -> None:
-    """End the command where the extra `proof` is not installed."""
+    """End the command where the extra `proof` is not installed.
+
+    Hypothesis then keeps what it remembers in the user's cache: in the folder of a repository it
+    would be a change of its tree.
+    """
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         fail(
@@ -39,6 +44,8 @@ def need_proof(command: str) -> None:
             f"`cacp {command}` needs {' and '.join(missing)}, of the extra `proof` of this "
             "package: pip install 'cacp-server[proof]'",
         )
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111 - it never fails
+    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", f"{cache}/cacp/hypothesis")
 
 
 def of_files(paths: Iterable[Path]) -> "list[AgreedContract]":

@@ -1,13 +1,15 @@
 """`cacp probe`, against real providers and a real node."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from cli.probe import parsed_header, parsed_value
-from tests.cli.run import cacp
+from tests.cli.run import ROOT, cacp, environment_of
 from tests.proof.provider import CONTRACT, running
 from tests.support.node import Node
 from tests.support.team import Team
@@ -111,6 +113,22 @@ def test_the_path_of_the_contracts_server_is_taken_and_said(provider: str, tmp_p
     done = cacp("probe", "--file", str(path), "--base-url", provider, "--cases", "10")
     assert done.exit_code == 0, done.output
     assert f"requests go to {provider}/honest" in done.stderr
+
+
+def test_a_probe_leaves_nothing_in_its_folder(provider: str, contract: str, tmp_path: Path) -> None:
+    """A file there would be a change of the repository that is probed."""
+    folder = tmp_path / "repo"
+    folder.mkdir()
+    words = ("--file", contract, "--base-url", f"{provider}/honest", "--cases", "5")
+    done = subprocess.run(
+        [sys.executable, "-m", "cli.main", "probe", *words],
+        cwd=folder,
+        env=environment_of() | {"PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(tmp_path / "cache")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert list(folder.iterdir()) == []
 
 
 def test_headers_and_values() -> None:
