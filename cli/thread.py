@@ -17,6 +17,7 @@ from cli.thread_output import (
     print_json,
     report_mistakes,
 )
+from cli.thread_receipts import receipts
 
 if TYPE_CHECKING:
     from schemas.manifest import Budget
@@ -218,6 +219,7 @@ def report(manifest: ManifestArgument, as_json: JsonOption = False) -> None:
 app.command("parse-result")(thread_parsing.parse_result)
 app.command("parse-heal")(thread_parsing.parse_heal)
 app.command()(thread_parsing.explain)
+app.command()(receipts)
 app.command()(thread_setup.skill)
 app.command()(thread_setup.doctor)
 

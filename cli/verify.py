@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -109,26 +110,27 @@ def verify(
       cacp verify --contract 0198c0df --repo frontend-app --prepare 'npm ci' -- npm test
       cacp verify --key-file runner.json --send .git/cacp/receipt-0198c0df-4be1.json
     """
-    keys = _keys(key_file)
+    keys = runner_keys(key_file)
     if send is not None:
         _send_kept(keys, url, send, as_json=as_json)
         return
     if not command or subject.contract is None:
         fail(USAGE, "name the contract and the command: cacp verify --contract NAME -- COMMAND")
     tree = _tree()
-    asked = _asked(keys, url, subject, tree)
-    run, receipt = _run(asked, tree, keys, command, base, quiet=as_json)
+    asked = asked_of(keys, url, subject, tree)
+    given = RunnerCommand(command, quiet=as_json)
+    run, receipt = run_and_sign(asked, tree, keys, given, base)
     if out is not None:
         out.write_text(_kept_text(asked.project_id, receipt))
-    recorded = _record(keys, url, asked.project_id, receipt, tree)
+    recorded = record(keys, url, asked.project_id, receipt, tree)
     if as_json:
         print_json({"receipt": receipt.wire(), **recorded})
     else:
-        _tell(receipt, recorded)
+        tell(receipt, recorded)
     raise typer.Exit(run.exit_code)
 
 
-def _keys(file: Path | None) -> "RunnerKeys":
+def runner_keys(file: Path | None) -> "RunnerKeys":
     from proof.runner_key import RunnerKeys, UnusableRunnerKey
 
     if file is None:
@@ -155,7 +157,7 @@ def _tree() -> "GitTree":
 # --- what is asked ------------------------------------------------------------------------------
 
 
-def _asked(keys: "RunnerKeys", url: str, wanted: ProvenSide, tree: "GitTree") -> "ProofSubject":
+def asked_of(keys: "RunnerKeys", url: str, wanted: ProvenSide, tree: "GitTree") -> "ProofSubject":
     """What the node says of the contract, or said last if it can't be reached. Ends the command
     when a receipt of this tree would prove nothing."""
     from proof.subject import NotVerifiable, ProofSubject, kept_file
@@ -219,21 +221,35 @@ def _ask(node: NodeClient, keys: "RunnerKeys", wanted: ProvenSide) -> "ProofSubj
 # --- the run ------------------------------------------------------------------------------------
 
 
-def _run(
+@dataclass(frozen=True)
+class RunnerCommand:
+    """A test command. `quiet`: its output goes to stderr; `tool` is what the receipt names; without
+    an `environment` it has this process's."""
+
+    words: list[str]
+    quiet: bool
+    tool: str = "verify"
+    environment: Mapping[str, str] | None = None
+
+    def run(self, folder: Path, *, quiet: bool = False) -> "EndedCommand":
+        from proof.command import run_command
+
+        printed = _printer(quiet=quiet or self.quiet)
+        return run_command(self.words, folder, printed, self.environment)
+
+
+def run_and_sign(
     asked: "ProofSubject",
     tree: "GitTree",
     keys: "RunnerKeys",
-    command: list[str],
+    command: RunnerCommand,
     base: BaseOptions,
-    *,
-    quiet: bool,
 ) -> tuple["EndedCommand", "ProofReceipt"]:
     """Run the command, again at the base commit if it fails, and sign the receipt."""
-    from proof.command import run_command
     from proof.git_tree import GitProblem, GitTree
     from proof.receipts import receipt_of_command
 
-    run = run_command(command, tree.folder, _printer(quiet=quiet))
+    run = command.run(tree.folder)
     if run.problem:
         notice(f"the command can't be run here: {run.problem}")
     at_base, commit = None, None
@@ -244,13 +260,21 @@ def _run(
     except GitProblem:
         moved = True
     receipt = receipt_of_command(
-        asked, tree, keys, command, run, at_base=at_base, base=commit, is_dirty=moved
+        asked,
+        tree,
+        keys,
+        command.words,
+        run,
+        at_base=at_base,
+        base=commit,
+        is_dirty=moved,
+        tool=command.tool,
     )
     return run, receipt
 
 
 def _run_at_base(
-    tree: "GitTree", command: list[str], base: BaseOptions
+    tree: "GitTree", command: RunnerCommand, base: BaseOptions
 ) -> tuple["EndedCommand | None", str | None]:
     """The command at the base commit, and that commit; None where it can't be run there."""
     from proof.command import run_command
@@ -268,7 +292,7 @@ def _run_at_base(
                 if not ready.passed:
                     notice(f"--prepare failed there, with {ready.exit_code}")
                     return None, None
-            return run_command(command, folder, _printer(quiet=True)), commit
+            return command.run(folder, quiet=True), commit
     except (GitProblem, ValueError) as problem:
         notice(f"it could not be run at the base commit: {problem}")
         return None, None
@@ -288,7 +312,7 @@ def _printer(*, quiet: bool) -> "Any":
 # --- the receipt --------------------------------------------------------------------------------
 
 
-def _record(
+def record(
     keys: "RunnerKeys", url: str, project_id: str, receipt: "ProofReceipt", tree: "GitTree"
 ) -> Json:
     """What the node answers; or why it refuses the receipt; or where it is kept for later."""
@@ -345,7 +369,7 @@ def _send_kept(keys: "RunnerKeys", url: str, file: Path, *, as_json: bool) -> No
         fail(REFUSED, answer["problem"])
 
 
-def _tell(receipt: "ProofReceipt", recorded: Json) -> None:
+def tell(receipt: "ProofReceipt", recorded: Json) -> None:
     """Say on stderr what became of the receipt: stdout is the command's."""
     if recorded["status"] == "refused":
         notice(f"no receipt is recorded. {recorded['problem']}")

@@ -5,7 +5,7 @@ import os
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -51,9 +51,13 @@ class EndedCommand:
 
 
 def run_command(
-    command: Sequence[str], folder: Path, printed: Callable[[bytes], None]
+    command: Sequence[str],
+    folder: Path,
+    printed: Callable[[bytes], None],
+    environment: Mapping[str, str] | None = None,
 ) -> EndedCommand:
-    """Run a command in a folder, without a shell; `printed` is given each piece of its output."""
+    """Run a command in a folder, without a shell; `printed` is given each piece of its output.
+    Without an `environment` it has this process's."""
     started_at = datetime.now(UTC).isoformat(timespec="microseconds")
     began = time.monotonic()
     digest = hashlib.sha256()
@@ -69,7 +73,7 @@ def run_command(
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env=clean_environment() | {"PWD": str(folder)},
+            env={**(environment or clean_environment()), "PWD": str(folder)},
         )
     except OSError as error:
         code = NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_RUNNABLE

@@ -20,8 +20,9 @@ class GitProblem(Exception):
 
 @dataclass(frozen=True, slots=True)
 class GitTree:
-    """A checkout as it is now. `folder` is the one inside it in which the command runs; `changes`
-    are the paths that the commit lacks."""
+    """A checkout as it is now. `folder` is the one inside it in which the command runs;
+    `git_folder` is the repository's, which all its worktrees share; `changes` are the paths that
+    the commit lacks."""
 
     folder: Path
     top: Path
@@ -33,7 +34,9 @@ class GitTree:
     @classmethod
     def at(cls, folder: Path) -> "GitTree":
         """Raises GitProblem outside of a checkout, and where it has no commit."""
-        top, git_folder = _git(folder, "rev-parse", "--show-toplevel", "--git-dir").splitlines()
+        top, git_folder = _git(
+            folder, "rev-parse", "--show-toplevel", "--git-common-dir"
+        ).splitlines()
         commit, tree = _git(folder, "rev-parse", "HEAD", "HEAD^{tree}").splitlines()
         # Porcelain v1 with -z: two letters, a space and the path; of a renamed file two paths.
         status = _git(Path(top), "status", "--porcelain", "--untracked-files=normal", "-z")

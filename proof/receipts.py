@@ -43,6 +43,7 @@ def receipt_of_command(
     at_base: EndedCommand | None = None,
     base: str | None = None,
     is_dirty: bool = False,
+    tool: str = VERIFY,
 ) -> ProofReceipt:
     """The receipt of a command that was run in a checkout. `is_dirty`: the tree or its commit
     changed meanwhile."""
@@ -52,7 +53,7 @@ def receipt_of_command(
         keys,
         dirty=tree.is_dirty or is_dirty,
         base=None if at_base is None else base,
-        tool=VERIFY,
+        tool=tool,
         command=shlex.join(command)[:TEXT_MAX],
         exit_code=run.exit_code,
         outcome=outcome_of(run, at_base),

@@ -10,6 +10,7 @@ import os
 import uuid
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -23,6 +24,7 @@ from threader.outbox import Fate, Outbox, fate, group_of, refusal_text
 from threader.reports import NodeCall, all_calls, paused_calls, task_calls
 from threader.run_report import RUN_REPORT, run_report, waiting_for
 
+RECEIPTS = "cacp/receipt/list"
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 LAST_CHANCE_SEC = 5.0
 SHOW_SEC = 1.0
@@ -145,6 +147,9 @@ class NodeReporter:
         if call.method == "acp/send" and not await self._offers(call.method):
             self.outbox.settle(call.key, "the node does not offer acp/send")
             return True
+        if "commit" in call.params and not await self._asks_for_receipts(call):
+            bare = {name: value for name, value in call.params.items() if name != "commit"}
+            call = replace(call, params=bare)
         answer = await self._port.call(call, f"{self._prefix}-{call.key}")
         error = answer.get("error")
         outcome = fate(error)
@@ -155,6 +160,19 @@ class NodeReporter:
             return False
         self.outbox.settle(call.key, error)
         return True
+
+    async def _asks_for_receipts(self, call: NodeCall) -> bool:
+        """Whether receipts verify the contract that a call is about: only then its commit matters,
+        and nodes of earlier releases don't take a completion that names one."""
+        if not await self._offers(RECEIPTS):
+            return False
+        which = {name: call.params[name] for name in ("projectId", "contractId")}
+        asked = NodeCall(f"receipts:{call.key}", RECEIPTS, which)
+        answer = await self._port.call(asked, f"{self._prefix}-{asked.key}-{uuid.uuid4().hex[:8]}")
+        if fate(answer.get("error")) is Fate.ALL_WAIT:
+            raise ServerUnreachable(f"the node responds: {refusal_text(answer['error'])}")
+        policy = (answer.get("result") or {}).get("verificationPolicy", "word")
+        return bool(policy != "word")
 
     async def _offers(self, method: str) -> bool:
         if self._offered is None:

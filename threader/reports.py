@@ -15,6 +15,7 @@ from schemas.run_state import RunState, RunStatus, TaskState, TaskStatus
 from threader.interruptions import BY_SIGNAL, why_stopped
 from threader.outcome import trouble
 
+COMPLETE = "cacp/implementation/complete"
 MAX_TEXT = 2_000
 MAX_SUMMARY = 500
 """Characters; keeps a message's payload below its limit of 4096 bytes."""
@@ -35,6 +36,13 @@ def _landed_files(task: TaskState) -> list[str]:
     return next((record.files for record in reversed(task.history) if record.files), [])
 
 
+def landed_commit(task: TaskState) -> str | None:
+    """The commit that holds the writes of a task that is DONE, with `isolation: worktree`."""
+    if task.status is not TaskStatus.DONE:
+        return None
+    return next((record.commit for record in reversed(task.history) if record.commit), None)
+
+
 def _on_contract(
     node: NodeSpec, contract_id: str, definition: ManifestTask, task: TaskState
 ) -> Iterator[NodeCall]:
@@ -44,9 +52,11 @@ def _on_contract(
         plan = f"Task {task_id}: {definition.prompt_ref}"
         yield NodeCall(f"start:{task_id}", "cacp/implementation/start", {**base, "plan": plan})
     if task.status is TaskStatus.DONE:
-        files = {"files": _landed_files(task)}
+        landed: dict[str, Any] = {"files": _landed_files(task)}
+        if commit := landed_commit(task):
+            landed["commit"] = commit
         key = f"{task_id}:{task.runs}"
-        yield NodeCall(f"complete:{key}", "cacp/implementation/complete", {**base, **files})
+        yield NodeCall(f"complete:{key}", COMPLETE, {**base, **landed})
         notes = f"Verified by the profile {definition.verify_profile}."
         verdict = {"result": "success", "notes": notes}
         yield NodeCall(f"verify:{key}", "cacp/implementation/verify", {**base, **verdict})

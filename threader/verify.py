@@ -4,6 +4,7 @@ The first layer, after parsing, is `writes.plan_writes`. This module has the oth
 and lint steps after the writes, then the smoke steps.
 """
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +45,22 @@ def base_environment(profile: VerifyProfile, environ: Mapping[str, str]) -> dict
     return {**kept, **profile.env}
 
 
+def in_order(profile: VerifyProfile) -> list[VerifyStep]:
+    """The steps as they run: smoke steps last."""
+    return sorted(profile.steps, key=lambda step: step.layer == "smoke")
+
+
+def script_of(profile: VerifyProfile) -> str:
+    """A script for /bin/sh that runs the steps of a profile and ends with the first that fails, to
+    be run in `base_environment`. Time limits are left out."""
+    lines = []
+    for step in in_order(profile):
+        given = "".join(f"{name}={shlex.quote(value)} " for name, value in step.env.items())
+        place, command = shlex.quote(step.cwd), shlex.quote(step.cmd)
+        lines.append(f"(cd {place} && {given}/bin/sh -c {command}) || exit $?  # {step.name}")
+    return "\n".join(lines)
+
+
 async def _run_step(step: VerifyStep, env: dict[str, str], check: VerifyContext) -> Failure | None:
     with check.log_path.open("ab") as log:
         log.write(f"\n=== {step.name}: {step.cmd}\n".encode())
@@ -71,7 +88,7 @@ async def _run_step(step: VerifyStep, env: dict[str, str], check: VerifyContext)
 async def verify(profile: VerifyProfile, check: VerifyContext) -> Failure | None:
     """The first failing step's failure, or None when the profile passes."""
     env = base_environment(profile, check.environ)
-    for step in sorted(profile.steps, key=lambda step: step.layer == "smoke"):
+    for step in in_order(profile):
         failure = await _run_step(step, env, check)
         if failure is not None:
             return failure

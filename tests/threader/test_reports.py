@@ -8,7 +8,7 @@ from schemas.run_state import LearnedRule, RunState, RunStatus, TaskStatus
 from tests.threader.builders import NOW, make_manifest, record
 from threader.initial_state import new_state
 from threader.interruptions import BY_SIGNAL, reopened, stopped
-from threader.reports import all_calls, paused_calls
+from threader.reports import all_calls, landed_commit, paused_calls
 
 NODE = {"url": "http://n", "project_id": "p", "agent_id": "a", "escalate_to": "boss"}
 
@@ -38,6 +38,21 @@ def test_a_contracts_task_as_it_moves() -> None:
     assert calls[2].params == {
         **base, "result": "success", "notes": "Verified by the profile none.",
     }  # fmt: skip
+
+
+def test_a_completion_names_the_commit_that_holds_it() -> None:
+    manifest, state = make()
+    task = state.tasks["A"]
+    task.runs, task.status = 1, TaskStatus.DONE
+    task.history = [
+        record("A").model_copy(update={"files": ["a.py"], "commit": "c" * 40}),
+        record("A"),
+    ]
+    [_, complete, verify] = all_calls(manifest, state)
+    assert complete.params["commit"] == landed_commit(task) == "c" * 40
+    assert "commit" not in verify.params
+    task.status = TaskStatus.FAILED
+    assert landed_commit(task) is None
 
 
 def test_escalations_and_learned_rules() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from schemas.verify_profile import VerifyProfile
 from threader.outcome import Failure
-from threader.verify import VerifyContext, base_environment, verify
+from threader.verify import VerifyContext, base_environment, script_of, verify
 
 
 def check(tmp_path: Path, *steps: dict[str, Any], **fields: Any) -> Failure | None:
@@ -51,3 +52,28 @@ def test_the_environment_is_the_operators(tmp_path: Path) -> None:
     assert base_environment(bare, environ) == {"PATH": "/bin"}
     step = {"name": "build", "cmd": 'test "$A$B" = 12', "env": {"B": "2"}}
     assert check(tmp_path, step, env={"A": "1"}) is None
+
+
+@pytest.mark.parametrize(
+    ("steps", "code", "printed"),
+    [
+        ([{"name": "smoke", "cmd": "echo s"}, {"name": "build", "cmd": "echo b"}], 0, "b s"),
+        ([{"name": "build", "cmd": "echo b; exit 3"}, {"name": "test", "cmd": "echo t"}], 3, "b"),
+        ([{"name": "test", "cmd": "echo $WHO 'it''s'", "env": {"WHO": "a b"}}], 0, "a b its"),
+        ([{"name": "test", "cmd": "pwd", "cwd": "in side"}], 0, "in side"),
+        ([{"name": "test", "cmd": "exit 1 || true"}], 1, ""),
+        ([{"name": "test", "cmd": "echo t", "cwd": "nowhere"}], 2, ""),
+    ],
+)
+def test_a_profile_as_one_script_ends_with_the_first_step_that_fails(
+    tmp_path: Path, steps: list[dict[str, Any]], code: int, printed: str
+) -> None:
+    (tmp_path / "in side").mkdir()
+    script = script_of(VerifyProfile.model_validate({"steps": steps}))
+    done = subprocess.run(
+        ["/bin/sh", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    shown = done.stdout.replace(f"{tmp_path}/", "").split("\n")
+    assert (bool(done.returncode), " ".join(shown).strip()) == (bool(code), printed)
+    if code > 2:
+        assert done.returncode == code
