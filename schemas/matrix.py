@@ -15,8 +15,9 @@ it agreed; it builds; it has built; the contract is verified; it built an older 
 built failed a verification."""
 AwaitedKind = Literal["respond", "revise", "implement", "repair", "verify"]
 """What a contract waits for from a party: a kind of cacp/attention/list."""
-Evidence = Literal["word"]
-"""On what a state rests. `word`: a repo's agent said so."""
+Evidence = Literal["word", "receipt"]
+"""On what a state rests. `word`: a repo's agent said so. `receipt`: a runner's receipts prove
+it."""
 Side = Literal["provider", "consumer"]
 
 

@@ -15,7 +15,7 @@ from schemas.contract import (
     ContractType,
 )
 from schemas.matrix import AwaitedKind, CellState
-from schemas.verification import PartyRole
+from schemas.verification import PartyRole, VerificationPolicy
 
 StepKind = Literal["response", "round", "implementation", "verification"]
 
@@ -36,6 +36,7 @@ class ContractLine(NamedTuple):
     parties: tuple[str, ...]
     roles: Mapping[str, PartyRole] | None = None
     """Those that the version names (schemas.facts.VersionFact)."""
+    verification: VerificationPolicy | None = None
 
 
 class PartyStep(NamedTuple):

@@ -20,9 +20,9 @@ def contract_lines(db: Connection, project_id: str) -> list[ContractLine]:
     """Every contract of a project, by id."""
     versions: dict[str, dict[str, tuple[str, ContractLine]]] = defaultdict(dict)
     for row in db.execute(_LINES, {"project_id": project_id}):
-        author, first_author, parties, roles, key = row[7:]
+        author, first_author, parties, roles, verification, key = row[7:]
         named = None if roles is None else orjson.loads(roles)
-        read = (*row[:8], first_author or author, tuple(orjson.loads(parties)), named)
+        read = (*row[:8], first_author or author, tuple(orjson.loads(parties)), named, verification)
         line = ContractLine._make(read)
         # As server.domain.contract decides: the earliest of equal contents, the latest of others.
         known = versions[line.contract_id].get(line.digest)

@@ -95,9 +95,11 @@ def test_what_a_run_has_merged_is_proven_by_a_runner(proven: Team, tmp_path: Pat
 def test_what_fails_as_a_runner_sees_it_proves_nothing(proven: Team, tmp_path: Path) -> None:
     """Such as a test that passes only beside what a worker has left behind."""
     shop = Workshop(proven, tmp_path)
-    shop.bench.profile("tested", ("test", "test -e ../here"))
-    (shop.bench.root / "here").touch()
+    left = tmp_path / "left behind"
+    shop.bench.profile("tested", ("test", f"test -e '{left}'"))
+    left.touch()
     shop.run()
+    left.unlink()
     done = shop.receipts()
     assert done.exit_code == 1
     assert "does not prove the provider's side" in done.stderr

@@ -8,7 +8,7 @@ from typing import Any
 
 from schemas.base import iso, present
 from schemas.graph import GraphParams, ProjectGraph
-from schemas.matrix import MatrixParams, ProjectMatrix
+from schemas.matrix import Evidence, MatrixParams, ProjectMatrix
 from server.domain.contract_graph import ProvidedContract, Reach, pairs, provided, reach, worst
 from server.domain.errors import NotFound
 from server.domain.matrix import (
@@ -20,6 +20,7 @@ from server.domain.matrix import (
     totals,
 )
 from server.domain.sides import roles_of
+from server.domain.terms import demands
 from server.methods.base import Context, open_project, page_of, reads
 from server.store import matrix as stored
 from server.store import projects
@@ -139,7 +140,7 @@ def _count(count: MatrixCount) -> dict[str, Any]:
 
 def _row(line: ContractLine, cells: list[PartyCell], providers: list[str]) -> dict[str, Any]:
     return _contract(line) | {
-        "cells": [_cell(cell, cell.repo_id in providers) for cell in cells],
+        "cells": [_cell(line, cell, cell.repo_id in providers) for cell in cells],
         "verified": sum(cell.state == "verified" for cell in cells),
     }
 
@@ -154,16 +155,23 @@ def _contract(line: ContractLine) -> dict[str, Any]:
     }
 
 
-def _cell(cell: PartyCell, provides: bool) -> dict[str, Any]:
+def _evidence(line: ContractLine, cell: PartyCell, provides: bool) -> Evidence:
+    demanded = demands(line.verification)
+    proven = "receipt" in demanded and (provides or "both" in demanded)
+    return "receipt" if proven and cell.state == "verified" else "word"
+
+
+def _cell(line: ContractLine, cell: PartyCell, provides: bool) -> dict[str, Any]:
+    evidence = _evidence(line, cell, provides) if cell.state in WORK else None
     return present(
         {
             "repoId": cell.repo_id,
             "side": "provider" if provides else "consumer",
             "state": cell.state,
-            "evidence": "word" if cell.state in WORK else None,
+            "evidence": evidence,
             "version": cell.version,
             "since": iso(cell.since),
-            "by": cell.by,
+            "by": cell.by if evidence == "word" else None,
             "awaited": cell.awaited,
         }
     )

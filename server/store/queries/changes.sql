@@ -42,12 +42,12 @@ FROM changes WHERE seq > :given AND origin = :origin;
 -- name: unreceived_ahead(given, origin, now)
 SELECT DISTINCT entity, entity_id, project_id FROM changes
 WHERE seq > :given AND origin = :origin AND at > :now AND project_id IS NOT NULL
-  AND entity IN ('project', 'repo', 'contract', 'context', 'file', 'file_request');
+  AND entity IN ('project', 'repo', 'contract', 'receipt', 'context', 'file', 'file_request');
 
 -- name: received_ahead(given, origin, now)
 SELECT DISTINCT entity, entity_id, project_id FROM changes
 WHERE (seq <= :given OR origin <> :origin) AND at > :now AND project_id IS NOT NULL
-  AND entity IN ('project', 'repo', 'contract', 'context', 'file', 'file_request');
+  AND entity IN ('project', 'repo', 'contract', 'receipt', 'context', 'file', 'file_request');
 
 -- name: put_back_changes(given, origin, now)!
 UPDATE changes SET at = :now WHERE seq > :given AND origin = :origin AND at > :now;
@@ -55,7 +55,7 @@ UPDATE changes SET at = :now WHERE seq > :given AND origin = :origin AND at > :n
 -- name: has_unreceived(given, origin)$
 SELECT EXISTS (
     SELECT 1 FROM changes WHERE seq > :given AND origin = :origin AND project_id IS NOT NULL
-      AND entity IN ('project', 'repo', 'contract', 'context', 'file', 'file_request')
+      AND entity IN ('project', 'repo', 'contract', 'receipt', 'context', 'file', 'file_request')
 );
 
 -- name: changes_before(before, floor, projects, project_id, kinds, agent, repo, limit)

@@ -6,7 +6,8 @@ SELECT c.contract_id, c.type, c.name, c.version, c.status, json_extract(f.body, 
            SELECT json_extract(o.body, '$.repo_id') FROM facts AS o
            WHERE o.contract_id = c.contract_id AND o.kind = 'version'
            ORDER BY CAST(json_extract(o.body, '$.version') AS BIGINT), o.stamp LIMIT 1) END,
-       json_extract(f.body, '$.parties'), json_extract(f.body, '$.roles'), f.key
+       json_extract(f.body, '$.parties'), json_extract(f.body, '$.roles'),
+       json_extract(f.body, '$.verification'), f.key
 FROM contracts AS c JOIN facts AS f
   ON f.contract_id = c.contract_id AND f.kind = 'version'
  AND f.key >= c.version || '/' AND f.key < c.version || '0'

@@ -60,11 +60,11 @@ DELETE FROM wanted_peers WHERE url = :url;
 SELECT count(*) FROM (
     SELECT DISTINCT entity, entity_id FROM changes
     WHERE seq > :cursor AND origin = :origin
-      AND entity IN ('project', 'repo', 'contract', 'context', 'file', 'file_request')
+      AND entity IN ('project', 'repo', 'contract', 'receipt', 'context', 'file', 'file_request')
     LIMIT 10000
 ) AS waiting;
 
 -- name: oldest_waiting(cursor, origin)$
 SELECT at FROM changes WHERE seq > :cursor AND origin = :origin
-  AND entity IN ('project', 'repo', 'contract', 'context', 'file', 'file_request')
+  AND entity IN ('project', 'repo', 'contract', 'receipt', 'context', 'file', 'file_request')
 ORDER BY seq LIMIT 1;

@@ -35,6 +35,7 @@ def line_of(facts: Facts, contract_id: str = "c") -> ContractLine:
         (versions_of(facts)[0] if current.version > 1 else current).repo_id,
         current.parties,
         current.roles,
+        current.verification,
     )
 
 

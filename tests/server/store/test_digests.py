@@ -13,19 +13,22 @@ from hypothesis import strategies as st
 
 from peers import digest
 from peers.digest import Name
+from peers.receipts import signed
 from schemas.base import iso
 from schemas.context import ContextPacket
 from schemas.facts import ResponseFact, VersionFact, json_of
 from server.domain import contract as domain
 from server.domain.location import Location
+from server.domain.receipts import fact_of
 from server.domain.registers import RepoClaim
 from server.store import changes, claims, context_packets, contracts, digests, files, projects
 from server.store.connection import Connection
+from server.store.contracts import ContractHeader
 from server.store.files import File, FileRequestRow
 from server.store.opening import connect
 from server.store.projects import ProjectHeader
 from server.store.sql import SQL
-from tests.server.domain.histories import versions
+from tests.server.domain.histories import API, RUNNERS, WEB, propose, run_of, versions
 from tests.server.store.conftest import PROJECT, repo
 from tests.support.fresh_store import fresh_store
 from tests.support.growth import grows_linearly
@@ -96,6 +99,26 @@ def test_it_counts_page_by_page_and_each_change_once(
     changed(db, "context", "packet 7")
     assert digests.catch_up(db)
     assert sums(db) == before, "nothing is other than it was"
+
+
+def test_receipts_have_a_digest_beside_that_of_their_contract(
+    db: Connection, project: ProjectHeader
+) -> None:
+    """A node of an earlier release, which has none, counts the same contract."""
+    version = propose(API, WEB)
+    header = ContractHeader("api_endpoint", "n", 1)
+    [first] = version.values()
+    assert isinstance(first, VersionFact)
+    contracts.insert(db, PROJECT, "c", header, first)
+    contract, receipts = Name("contract", PROJECT, "c"), Name("receipt", PROJECT, "c")
+    before, none = (digests.leaf_of(db, name) for name in (contract, receipts))
+    fact = fact_of(signed(run_of(contract_id="c"), RUNNERS[0]), 5)
+    contracts.add(db, PROJECT, "c", header, version, [fact])
+    assert digests.leaf_of(db, contract) == before
+    assert digests.leaf_of(db, receipts) != none
+    changed(db, "receipt", "c")
+    assert digests.catch_up(db)
+    assert digests.held_of(db, receipts) == digests.leaf_of(db, receipts)
 
 
 def test_what_is_not_synchronised_does_not_count(db: Connection, project: ProjectHeader) -> None:

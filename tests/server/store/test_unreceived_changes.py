@@ -3,9 +3,11 @@
 import orjson
 
 from peers.clock import SECOND
+from peers.receipts import signed
 from schemas.base import iso
 from schemas.context import ContextPacket
 from server.domain import contract_steps as steps
+from server.domain.receipts import fact_of
 from server.domain.registers import RepoClaim
 from server.store import (
     changes,
@@ -18,7 +20,7 @@ from server.store import (
 )
 from server.store.connection import Connection
 from server.store.contracts import ContractHeader
-from tests.server.domain.histories import API, WEB, propose
+from tests.server.domain.histories import API, RUNNERS, WEB, propose, run_of
 from tests.server.store.conftest import PROJECT, repo
 
 NODE = "aid://example.com/node"
@@ -112,6 +114,22 @@ def test_all_of_it_comes_back_to_the_time_in_its_order(db: Connection) -> None:
     assert orjson.loads(packet)["timestamp"] == iso(NOW)
     assert digests.catch_up(db)
     assert digests.held(db).digest != counted, "it is counted and sent anew"
+
+
+def test_receipts_come_back_to_the_time_apart_from_their_contract(db: Connection) -> None:
+    write(db, NOW + HOUR)
+    held = contracts.facts_of(db, CONTRACT)
+    header = contracts.header_of(db, PROJECT, CONTRACT)
+    assert header is not None
+    fact = fact_of(signed(run_of(contract_id=CONTRACT), RUNNERS[0]), NOW + HOUR + 5 * SECOND)
+    contracts.add(db, PROJECT, CONTRACT, header, held, [fact])
+    record(db, "receipt", CONTRACT, NOW + HOUR + 5 * SECOND)
+    assert bring_back(db)
+    moved = contracts.facts_of(db, CONTRACT)
+    assert moved[fact.kind, fact.key].stamp == NOW
+    assert sorted(each.stamp for each in moved.values()) == [
+        NOW - number * SECOND for number in (4, 3, 2, 0)
+    ]
 
 
 def test_what_another_node_may_have_is_left_as_it_is(db: Connection) -> None:

@@ -184,6 +184,36 @@ def test_whoever_completes_without_a_commit_is_told(proven: Team, team: Team) ->
         proven.backend("implementation/complete", contractId=contract, commit="HEAD")
 
 
+@pytest.mark.parametrize(
+    ("policy", "evidence"),
+    [
+        ("receipt", {REPO: "receipt", FRONTEND: "word"}),
+        ("receipt_both", {REPO: "receipt", FRONTEND: "receipt"}),
+    ],
+)
+def test_the_matrix_tells_proof_from_word(
+    node: Node, frontend_key: str, runner: Runner, policy: str, evidence: dict[str, str]
+) -> None:
+    team = Team.on(node, frontend_key, verificationPolicy=policy)
+    contract = team.implemented(commit=COMMIT)
+    ids = {name: team.repo_id(name) for name in evidence}
+    team.frontend("implementation/verify", contractId=contract, result="success")
+    assert cells(team, ids) == {REPO: "word", FRONTEND: "word"}
+    runner.proves(team.project, contract, ids[REPO])
+    if policy == "receipt_both":
+        runner.proves(team.project, contract, ids[FRONTEND], side="consumer")
+    assert status(team, contract) == "verified"
+    assert cells(team, ids) == evidence
+
+
+def cells(team: Team, ids: dict[str, str]) -> dict[str, str]:
+    """On what the cell of each repo rests. A receipt is nobody's word."""
+    [row] = team.backend("project/matrix")["contracts"]
+    by_id = {cell["repoId"]: cell for cell in row["cells"]}
+    assert not any("by" in cell for cell in row["cells"] if cell["evidence"] == "receipt")
+    return {name: by_id[repo_id]["evidence"] for name, repo_id in ids.items()}
+
+
 # --- lies ---------------------------------------------------------------------------------------
 
 
