@@ -57,7 +57,7 @@ def script_of(profile: VerifyProfile) -> str:
     for step in in_order(profile):
         given = "".join(f"{name}={shlex.quote(value)} " for name, value in step.env.items())
         place, command = shlex.quote(step.cwd), shlex.quote(step.cmd)
-        lines.append(f"(cd {place} && {given}/bin/sh -c {command}) || exit $?  # {step.name}")
+        lines.append(f"(cd {place} && {given}/bin/sh -c {command}) || exit $?")
     return "\n".join(lines)
 
 

@@ -77,3 +77,10 @@ def test_a_profile_as_one_script_ends_with_the_first_step_that_fails(
     assert (bool(done.returncode), " ".join(shown).strip()) == (bool(code), printed)
     if code > 2:
         assert done.returncode == code
+
+
+def test_the_script_of_a_profile_runs_its_steps_and_no_part_of_their_names(tmp_path: Path) -> None:
+    step = {"name": "build\ntouch named", "cmd": "touch built"}
+    profile = VerifyProfile.model_validate({"steps": [step]})
+    subprocess.run(["/bin/sh", "-c", script_of(profile)], cwd=tmp_path, check=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["built"]
