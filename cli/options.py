@@ -59,6 +59,15 @@ KeyOption = Annotated[
         "Prefer the variable: other users can see a command's options.",
     ),
 ]
+RunnerKeyOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--key-file",
+        envvar="CACP_RUNNER_KEY_FILE",
+        metavar="FILE",
+        help="The runner's keys, as `cacp keys create --runner` wrote them.",
+    ),
+]
 DbOption = Annotated[
     str | None,
     typer.Option(

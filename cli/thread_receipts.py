@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from cli.options import JsonOption
+from cli.options import JsonOption, RunnerKeyOption
 from cli.terminal import REFUSED, notice
 from cli.thread_output import ManifestArgument, load, print_json, report_mistakes
 
@@ -30,15 +30,7 @@ class LandedContract(NamedTuple):
 
 def receipts(
     manifest: ManifestArgument,
-    key_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--key-file",
-            envvar="CACP_RUNNER_KEY_FILE",
-            metavar="FILE",
-            help="The runner's keys, as `cacp keys create --runner` wrote them.",
-        ),
-    ] = None,
+    key_file: RunnerKeyOption = None,
     repo: Annotated[
         str | None,
         typer.Option(help="The repo's name in the project. By default that of the runner's key."),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from cli.client import DEFAULT_URL, CallRefused, NodeClient, NodeUnreachable
-from cli.options import JsonOption, UrlOption, grouped
+from cli.options import JsonOption, RunnerKeyOption, UrlOption, grouped
 from cli.show import locate
 from cli.terminal import REFUSED, UNREACHABLE, USAGE, fail, notice, print_json
 from schemas.plain import one_line
@@ -74,15 +74,7 @@ def verify(
         list[str] | None,
         typer.Argument(metavar="COMMAND", help="The test command with its arguments, after --."),
     ] = None,
-    key_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--key-file",
-            envvar="CACP_RUNNER_KEY_FILE",
-            metavar="FILE",
-            help="The runner's keys, as `cacp keys create --runner` wrote them.",
-        ),
-    ] = None,
+    key_file: RunnerKeyOption = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write the receipt into this file too."),

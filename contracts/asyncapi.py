@@ -48,7 +48,7 @@ def is_asyncapi(content: Mapping[str, Any]) -> bool:
 
 
 def read_asyncapi(content: Mapping[str, Any], contract_type: str | None) -> Interface:
-    """The events of an AsyncAPI document. Raises `TooMuchToRead` beyond the budget."""
+    """The events of an AsyncAPI document. Raises TooMuchWork beyond the budget."""
     reading = ContentReading(content)
     root = Located(content, ())
     version = content.get("asyncapi")

@@ -64,7 +64,7 @@ def is_endpoint(content: Mapping[str, Any]) -> bool:
 
 
 def read_endpoint(content: Mapping[str, Any], contract_type: str | None) -> Interface:
-    """The operation of an endpoint. Raises `TooMuchToRead` beyond the budget."""
+    """The operation of an endpoint. Raises TooMuchWork beyond the budget."""
     reading = ContentReading(content)
     endpoint = _Endpoint(reading)
     operation = endpoint.operation()

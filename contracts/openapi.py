@@ -67,7 +67,7 @@ def _has_paths(content: Mapping[str, Any]) -> bool:
 
 
 def read_openapi(content: Mapping[str, Any], contract_type: str | None) -> Interface:
-    """The operations of an OpenAPI document. Raises `TooMuchToRead` beyond the budget."""
+    """The operations of an OpenAPI document. Raises TooMuchWork beyond the budget."""
     reading = ContentReading(content)
     root = Located(content, ())
     draft = _draft(reading, root)

@@ -11,6 +11,7 @@ from contracts.model import (
     Operation,
 )
 from contracts.refs import Resolver, files_of
+from contracts.work import Work
 from schemas.dialect import DialectName
 from schemas.plain import one_line
 
@@ -26,10 +27,6 @@ BESIDE = frozenset({"dialect", "name", "title", "summary", "description", "versi
 HTTP_METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
 
 
-class TooMuchToRead(Exception):
-    """A document refers to its parts so often that it is not read."""
-
-
 class ContentReading:
     """One content while it is read: its references, and what is wrong with it."""
 
@@ -40,13 +37,11 @@ class ContentReading:
         self.problems: list[DocumentProblem] = []
         self.warnings: list[DocumentProblem] = []
         self.unread: list[Located] = []
-        self._left = STEPS_MAX
+        self._work = Work(STEPS_MAX)
 
     def step(self) -> None:
-        """Count one part that is read. Raises `TooMuchToRead` at the end of the budget."""
-        self._left -= 1
-        if self._left < 0:
-            raise TooMuchToRead
+        """Count one part that is read. Raises TooMuchWork at the end of the budget."""
+        self._work.spend()
 
     def wrong(self, place: Located, why: str) -> None:
         """Note what can't be read, and that it was left out."""

@@ -20,8 +20,9 @@ from contracts.json_schema import (
 from contracts.model import DocumentProblem, Interface, Located
 from contracts.openapi import is_openapi, read_openapi
 from contracts.protobuf import is_protobuf, read_protobuf
-from contracts.reading import STEPS_MAX, TooMuchToRead, shown
+from contracts.reading import STEPS_MAX, shown
 from contracts.refs import files_of
+from contracts.work import TooMuchWork
 from schemas.dialect import DialectName
 
 
@@ -101,6 +102,6 @@ def _bounded(
 ) -> Interface:
     try:
         return dialect.read(content, contract_type)
-    except TooMuchToRead:
+    except TooMuchWork:
         why = f"It refers to its parts more than {STEPS_MAX} times, so it was not read."
         return replace(opaque(content), problems=(DocumentProblem((), why),))

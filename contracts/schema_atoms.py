@@ -15,7 +15,6 @@ from contracts.shorthand import ShorthandSchema
 
 TYPES = ("null", "boolean", "number", "string", "array", "object")
 LOWER = frozenset({"minLength", "minItems", "minProperties"})
-UPPER = frozenset({"maxLength", "maxItems", "maxProperties"})
 
 
 class SchemaNode(NamedTuple):
@@ -78,8 +77,7 @@ class Atom:
     excludes: tuple["Atom", ...] = ()
 
 
-FALSE = SchemaNode(False, (), "")
-NOTHING: View = (FALSE,)
+NOTHING: View = (SchemaNode(False, (), ""),)
 """The view that no value fits."""
 
 

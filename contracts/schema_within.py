@@ -122,7 +122,7 @@ class Containment:
     def _alternative(self, atom: Atom, candidates: Sequence[Atom], here: Path) -> Findings:
         """An alternative of the sender against those of its type that the receiver has."""
         if atom.values is not None or atom.type in _FEW:
-            return self._values(atom, candidates, here)
+            return self._values(atom, candidates)
         self._work.spend(len(candidates))
         near = list(candidates)
         if len(near) > 1:
@@ -188,7 +188,7 @@ class Containment:
         why = f"What {keyword} allows beside the rest isn't worked out."
         return self._note(path, f"{keyword}_changed", *self._pair(other, text), doubt=True, why=why)
 
-    def _values(self, atom: Atom, candidates: Sequence[Atom], here: Path) -> Findings:
+    def _values(self, atom: Atom, candidates: Sequence[Atom]) -> Findings:
         """Listed values, each held against what is accepted."""
         refused: list[Any] = []
         doubt = True

@@ -11,7 +11,7 @@ from typing import TypeVar, cast
 
 import orjson
 
-from schemas.contract import ContractStatus, ResponseAction
+from schemas.contract import ContractStatus, ContractType, ResponseAction
 from schemas.facts import (
     Fact,
     ImplementationFact,
@@ -26,6 +26,7 @@ from schemas.verification import PartyRole
 from server.domain.canonical import MAX_DEPTH, canonical
 from server.domain.errors import Refusal
 from server.domain.proof import ProofGround, Side, ground_of, started_at, unproven
+from server.domain.sides import roles_of
 
 FactKey = tuple[str, str]
 Facts = Mapping[FactKey, Fact]
@@ -117,6 +118,19 @@ def ancestors_of(facts: Facts) -> list[VersionFact]:
         if fact.version < line[-1].version and fact.digest == line[-1].parent:
             line.append(fact)
     return line[:0:-1]
+
+
+def line_of(facts: Facts) -> list[VersionFact]:
+    """The versions from which the current one derives, oldest first, and the current one."""
+    return [*ancestors_of(facts), current_of(facts)]
+
+
+def roles_in(
+    type: ContractType, facts: Facts, version: VersionFact, repo_roles: Mapping[str, str]
+) -> dict[str, PartyRole]:
+    """The role of each party of a version. `repo_roles` has the role of each known repo."""
+    first_author = line_of(facts)[0].repo_id
+    return roles_of(type, version.parties, version.roles, repo_roles, first_author)
 
 
 def conflicts_of(facts: Facts) -> list[VersionFact]:
@@ -251,7 +265,7 @@ def _agreed(version: VersionFact, responses: list[ResponseFact]) -> bool:
 
 def last_agreed(facts: Facts) -> VersionFact | None:
     """The latest version that was agreed: of the current one and its ancestors."""
-    for version in [current_of(facts), *reversed(ancestors_of(facts))]:
+    for version in reversed(line_of(facts)):
         if _agreed(version, list(facts_about(facts, version, ResponseFact))):
             return version
     return None

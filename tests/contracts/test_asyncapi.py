@@ -6,7 +6,7 @@ from hypothesis import given
 
 from contracts.asyncapi import is_asyncapi, read_asyncapi
 from contracts.model import Interface, Located, Operation
-from contracts.reading import TooMuchToRead
+from contracts.work import TooMuchWork
 from tests.contracts.hostile import spoilt_documents
 
 SIGNED_UP = {"type": "object", "required": ["id"], "properties": {"id": {"type": "string"}}}
@@ -287,5 +287,5 @@ def test_hostile_references_are_bounded() -> None:
         "channels": channels,
         "components": {"messages": {"m": {"traits": [{}] * 300}}},
     }
-    with pytest.raises(TooMuchToRead):
+    with pytest.raises(TooMuchWork):
         read_asyncapi(document, None)

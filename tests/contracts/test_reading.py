@@ -7,12 +7,12 @@ from contracts.reading import (
     NOTES_MAX,
     STEPS_MAX,
     ContentReading,
-    TooMuchToRead,
     at,
     cut,
     in_file,
     shown,
 )
+from contracts.work import TooMuchWork
 
 
 def test_work_is_counted() -> None:
@@ -20,7 +20,7 @@ def test_work_is_counted() -> None:
     place = Located({}, ())
     for _ in range(STEPS_MAX):
         reading.follow(place)
-    with pytest.raises(TooMuchToRead):
+    with pytest.raises(TooMuchWork):
         reading.follow(place)
 
 

@@ -10,7 +10,7 @@ from proof.git_tree import GitTree
 from proof.subject import NotVerifiable, ProofSubject, kept_file, side_of
 
 COMMIT, OTHER = "a" * 40, "b" * 40
-TREE = GitTree(Path("/work/api"), Path("/work/api"), Path("/work/api/.git"), COMMIT, "c" * 40, ())
+TREE = GitTree(Path("/srv/api"), Path("/srv/api"), Path("/srv/api/.git"), COMMIT, "c" * 40, ())
 SUBJECT = ProofSubject(
     project_id="p",
     contract_id="0198c0df",
@@ -93,4 +93,4 @@ def test_no_side_is_guessed(parties: dict[str, str], named: str | None, problem:
 
 
 def test_what_is_kept_lies_where_git_does_not_look() -> None:
-    assert kept_file(TREE, "x.json") == Path("/work/api/.git/cacp/x.json")
+    assert kept_file(TREE, "x.json") == Path("/srv/api/.git/cacp/x.json")

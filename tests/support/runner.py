@@ -19,6 +19,19 @@ CI = "aid://example.com/ci@1.0.0"
 COMMIT = "a" * 40
 
 Json = dict[str, Any]
+PASSED: Json = {
+    "side": "provider",
+    "commit": COMMIT,
+    "tree": "b" * 40,
+    "dirty": False,
+    "tool": "verify",
+    "command": "make test",
+    "exit_code": 0,
+    "outcome": "passed",
+    "output_digest": "c" * 64,
+    "duration": 0,
+}
+"""What a run says that passed; what it was of is missing."""
 UNSIGNED: Json = {
     "contractId": "contract",
     "version": 1,
@@ -80,20 +93,10 @@ class Runner:
             "digest": asked["digest"],
             "round": asked["round"],
             "repo": repo,
-            "side": "provider",
-            "commit": COMMIT,
-            "tree": "b" * 40,
-            "dirty": False,
-            "tool": "verify",
-            "command": "make test",
-            "exit_code": 0,
-            "outcome": "passed",
-            "output_digest": "c" * 64,
             "started_at": iso(time.time_ns() // 1000),
-            "duration": 0,
             "runner": self.keys.agent_id,
         }
-        return ProofRun(**(given | members))
+        return ProofRun(**(PASSED | given | members))
 
     def receipt(self, project: str, contract: str, repo: str, **members: Any) -> ProofReceipt:
         """The receipt of such a run."""

@@ -9,11 +9,11 @@ from schemas.facts import ImplementationFact, ResponseFact, VerificationFact, Ve
 from server.domain.attention.items import Opening, item_id
 from server.domain.contract import (
     Facts,
-    ancestors_of,
     asks_for_receipts,
     conflicts_of,
     current_of,
     facts_about,
+    line_of,
     others_of,
     round_of,
     status_of,
@@ -147,7 +147,7 @@ def _lost(place: _Place, facts: Facts) -> Iterator[Opening]:
 def has_moved_on(facts: Facts, lost: VersionFact) -> bool:
     """Whether the author of a lost version has since written, answered, built or verified a version
     of the line that won."""
-    line = [*ancestors_of(facts), current_of(facts)]
+    line = line_of(facts)
     if any(fact.repo_id == lost.repo_id and fact.version >= lost.version for fact in line):
         return True
     places = {fact.place for fact in line if fact.version >= lost.version}

@@ -75,10 +75,10 @@ class OpenContract:
     def terms(self, parties: Sequence[str], named: Mapping[str, PartyRole] | None) -> VersionTerms:
         """The terms of the next version. Raises InvalidInput for roles that don't fit."""
         current = domain.current_of(self.facts)
-        first = [*domain.ancestors_of(self.facts), current][0]
+        first_author = domain.line_of(self.facts)[0].repo_id
         project = project_terms(self.project)
         return terms_of(
-            project, self.header.type, parties, named, first_author=first.repo_id, before=current
+            project, self.header.type, parties, named, first_author=first_author, before=current
         )
 
     def apply(self, more: Iterable[Fact]) -> ContractStatus:
@@ -244,8 +244,7 @@ def _compared(
     """The content of an update beside a version that it replaces."""
     facts = contracts.facts_of(ctx.db, params.contract_id)
     current = domain.current_of(facts)
-    line = {fact.version: fact for fact in [*domain.ancestors_of(facts), current]}
-    before = line.get(basis, current)
+    before = {fact.version: fact for fact in domain.line_of(facts)}.get(basis, current)
     after = replace(
         before,
         content=params.content,
@@ -341,7 +340,7 @@ def timeline(ctx: Context, params: ContractParams) -> dict[str, Any]:
     names = {member.repo_id: member.name for member in project.members}
     facts = contracts.facts_of(ctx.db, params.contract_id)
     current = domain.current_of(facts)
-    effects = _effects(ctx, header.type, [*domain.ancestors_of(facts), current])
+    effects = _effects(ctx, header.type, domain.line_of(facts))
     return {
         "contractId": params.contract_id,
         "agreementPolicy": current.policy,

@@ -6,7 +6,6 @@ from typing import Any
 from schemas.base import present
 from schemas.contract_agreed import AgreedParams, AgreedResult
 from server.domain import contract as domain
-from server.domain.sides import roles_of
 from server.methods.base import Context, open_project, page_of, reads
 from server.store import contracts
 from server.store.projects import Membership
@@ -35,10 +34,9 @@ def _agreed(ctx: Context, summary: Mapping[str, Any], project: Membership) -> di
     version = domain.last_agreed(facts)
     if version is None:
         return None
-    first = [*domain.ancestors_of(facts), domain.current_of(facts)][0]
     members = {member.repo_id: member for member in project.members}
     repo_roles = {repo_id: member.role for repo_id, member in members.items()}
-    roles = roles_of(summary["type"], version.parties, version.roles, repo_roles, first.repo_id)
+    roles = domain.roles_in(summary["type"], facts, version, repo_roles)
     return present(
         {
             "contractId": summary["contractId"],

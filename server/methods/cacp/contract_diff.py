@@ -13,10 +13,9 @@ from server.domain import contract as domain
 from server.domain.authorship import check_sendable
 from server.domain.errors import InvalidInput
 from server.domain.line_diff import DiffLine, DiffRow, line_diff
-from server.domain.sides import roles_of
 from server.methods.base import Context, open_project, reads
 from server.methods.cacp import content_reading
-from server.methods.cacp.contract import no_contract
+from server.methods.cacp.contract import by_name, no_contract, project_terms
 from server.store import contracts
 from server.store.projects import Membership
 
@@ -33,7 +32,7 @@ def diff(ctx: Context, params: DiffParams) -> dict[str, Any]:
     if header is None:
         raise no_contract(params)
     facts = contracts.facts_of(ctx.db, params.contract_id)
-    line = {fact.version: fact for fact in [*domain.ancestors_of(facts), domain.current_of(facts)]}
+    line = {fact.version: fact for fact in domain.line_of(facts)}
     after = _version(line, "to", params.to or max(line))
     lower = [number for number in line if number < after.version]
     before = _version(line, "from", params.from_ or max(lower, default=after.version))
@@ -61,7 +60,7 @@ def compare(ctx: Context, params: CompareParams) -> dict[str, Any]:
         raise no_contract(params)
     facts = contracts.facts_of(ctx.db, params.contract_id)
     current = domain.current_of(facts)
-    line = {fact.version: fact for fact in [*domain.ancestors_of(facts), current]}
+    line = {fact.version: fact for fact in domain.line_of(facts)}
     if params.content is None:
         after = _version(line, "to", params.to or current.version)
         lower = [fact for number, fact in line.items() if number < after.version]
@@ -73,21 +72,14 @@ def compare(ctx: Context, params: CompareParams) -> dict[str, Any]:
     before = basis if params.from_ is None else _version(line, "from", params.from_)
     comparison = content_reading.compared(ctx.node, header.type, before, after)
     author = None if params.content is not None else after.repo_id
-    roles = roles_of(
-        header.type,
-        current.parties,
-        current.roles,
-        {member.repo_id: member.role for member in project.members},
-        next(iter(line.values())).repo_id,
-    )
-    names = {member.repo_id: member.name for member in project.members}
+    roles = domain.roles_in(header.type, facts, current, project_terms(project).repo_roles)
     burdened = content_reading.concerned(comparison, roles, author)
     return {
         "contractId": params.contract_id,
         "dialect": after.dialect or dialect_of(after.content),
         **({} if params.content is not None else {"version": after.version}),
         "against": before.version,
-        "concerns": [names.get(repo_id, repo_id) for repo_id in burdened],
+        "concerns": list(by_name(project, {repo_id: roles[repo_id] for repo_id in burdened})),
         **comparison.wire(),
     }
 

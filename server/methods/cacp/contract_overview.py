@@ -21,7 +21,6 @@ from server.domain.contract_overview import (
     responses_to,
     verifications_of,
 )
-from server.domain.sides import roles_of
 from server.methods.base import Context, open_project, reads
 from server.methods.cacp import content_reading
 from server.methods.cacp.attention import actor_of
@@ -105,10 +104,8 @@ def _own_step(item: WaitingItem) -> dict[str, Any]:
 
 def _parties(type: ContractType, facts: Facts, members: Mapping[str, Repo]) -> list[dict[str, Any]]:
     """The OverviewParty objects of the current version."""
-    current = domain.current_of(facts)
-    first = [*domain.ancestors_of(facts), current][0]
     repo_roles = {repo_id: member.role for repo_id, member in members.items()}
-    roles = roles_of(type, current.parties, current.roles, repo_roles, first.repo_id)
+    roles = domain.roles_in(type, facts, domain.current_of(facts), repo_roles)
     return [_party(repo_id, members.get(repo_id), role) for repo_id, role in roles.items()]
 
 

@@ -21,7 +21,6 @@ from server.domain.errors import Conflict, Forbidden
 from server.domain.lineage import ContractRef
 from server.domain.proof import ProofProblem, Side, problem_of
 from server.domain.receipts import ReceiptPlace, judged, receipts_of
-from server.domain.sides import roles_of
 from server.methods.base import Context, open_project, reads, writes
 from server.methods.cacp.authority import has_standing
 from server.methods.cacp.contract import no_contract, project_terms
@@ -174,7 +173,5 @@ def _open(ctx: Context, params: ContractParams) -> tuple[Membership, ContractHea
 
 def _roles(project: Membership, header: ContractHeader, facts: Facts) -> dict[str, PartyRole]:
     """The roles of the parties of the current version."""
-    current = domain.current_of(facts)
-    first = [*domain.ancestors_of(facts), current][0]
     repo_roles = project_terms(project).repo_roles
-    return roles_of(header.type, current.parties, current.roles, repo_roles, first.repo_id)
+    return domain.roles_in(header.type, facts, domain.current_of(facts), repo_roles)
