@@ -1,4 +1,4 @@
-"""`cacp compat`: what a change of a contract breaks, from two files."""
+"""`cacp compat`: what a change of a contract breaks, from two files, or a file and a node."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli.options import JsonOption
+from cli.client import DEFAULT_URL, connected
+from cli.options import JsonOption, KeyOption, UrlOption
 from cli.terminal import REFUSED, USAGE, fail, notice, print_json
 
 if TYPE_CHECKING:
@@ -17,8 +18,20 @@ SIDES = {"consumer": ("consumer",), "provider": ("provider",), "both": ("consume
 
 
 def compat(
-    old: Annotated[Path, typer.Argument(metavar="OLD", help="The file with the older contract.")],
-    new: Annotated[Path, typer.Argument(metavar="NEW", help="The file with the newer one.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="[OLD] NEW",
+            help="The files with the older contract and the newer one; with --contract, NEW alone.",
+        ),
+    ],
+    contract: Annotated[
+        str | None,
+        typer.Option(
+            help="Compare NEW with the current version of this contract of a node: its name, its "
+            "id, or the beginning of it."
+        ),
+    ] = None,
     dialect: Annotated[
         str | None,
         typer.Option(help="What both are written in; by default that is recognised."),
@@ -30,24 +43,47 @@ def compat(
             "`provider` (may consumers go ahead?) or `both`."
         ),
     ] = "consumer",
+    url: UrlOption = DEFAULT_URL,
+    key: KeyOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Tell whether a newer contract breaks those who built to the older one.
 
     The files hold OpenAPI, AsyncAPI or JSON Schema as JSON or YAML, GraphQL SDL (.graphql),
     protobuf (.proto), or what contracts of CACP hold: an endpoint, or shorthand. Files beside them
-    that they refer to are read too; nothing is fetched, and no node is needed.
+    that they refer to are read too; nothing is fetched, and no node is needed. With --contract a
+    node compares, changes nothing, and names the repos that a change burdens.
 
-    Exit status: 0 same or compatible, 1 breaking or unknown, 2 wrong usage.
+    Exit status: 0 same or compatible, 1 breaking or unknown, 2 wrong usage, 3 no node.
 
     \b
     Examples:
       cacp compat openapi-1.yaml openapi-2.yaml
       cacp compat old.json new.json --side both
       cacp compat old.proto new.proto --json | jq -r .verdict
+      cacp compat openapi.yaml --contract "Get profile"
     """
     if side not in SIDES:
         fail(USAGE, f"--side: {side} is none of {', '.join(SIDES)}")
+    if len(files) != (1 if contract else 2):
+        fail(
+            USAGE, "name two files, OLD and NEW; or NEW alone, and with --contract what it changes"
+        )
+    if contract:
+        answer = _by_node(contract, files[0], dialect, url, key)
+    else:
+        answer = _of_files(files[0], files[1], dialect)
+    if as_json:
+        print_json(answer)
+    else:
+        from cli import views
+
+        views.console().print(shown(answer))
+    if any(answer[name] in ("breaking", "unknown") for name in SIDES[side]):
+        raise typer.Exit(REFUSED)
+
+
+def _of_files(old: Path, new: Path, dialect: str | None) -> Json:
     from cli.contract_files import load_contract
     from contracts.compare import compare
     from contracts.json_text import path_text
@@ -60,16 +96,23 @@ def compat(
             fail(USAGE, f"{where}: {problem.why}")
         for warning in interface.warnings[:5]:
             notice(f"{path} at {path_text(warning.path)}: {warning.why}")
-    comparison = compare(before, after)
-    answer = {"dialect": after.dialect, **comparison.wire()}
-    if as_json:
-        print_json(answer)
-    else:
-        from cli import views
+    return {"dialect": after.dialect, **compare(before, after).wire()}
 
-        views.console().print(shown(answer))
-    if any(answer[name] in ("breaking", "unknown") for name in SIDES[side]):
-        raise typer.Exit(REFUSED)
+
+def _by_node(contract: str, new: Path, dialect: str | None, url: str, key: str | None) -> Json:
+    from cli.contract_files import load_contract
+    from cli.show import locate
+
+    content = load_contract(new)
+    with connected(url, key, oversees=True) as node:
+        project_id, contract_id = locate(node, contract)
+        if contract_id is None:
+            fail(REFUSED, f"{contract} is a project: name one of its contracts")
+        asked = {"projectId": project_id, "contractId": contract_id, "content": content}
+        answer: Json = node.call(
+            "cacp/contract/compare", asked | ({"dialect": dialect} if dialect else {})
+        )
+    return answer
 
 
 def shown(answer: Json) -> "RenderableType":
@@ -77,6 +120,7 @@ def shown(answer: Json) -> "RenderableType":
     from rich.console import Group
     from rich.text import Text
 
+    from cli import views
     from cli.diff import effect
 
     parts: list[RenderableType] = [
@@ -89,6 +133,9 @@ def shown(answer: Json) -> "RenderableType":
             "a provider as built today meets newer consumers: ", effect(answer["provider"])
         ),
     ]
+    if answer.get("concerns"):
+        names = ", ".join(views.data(name).plain for name in answer["concerns"])
+        parts.append(Text(f"It burdens {names}, against version {answer['against']}."))
     for change in answer["changes"]:
         parts += ["", *_change(change)]
     if answer["moreChanges"]:

@@ -1,4 +1,4 @@
-"""`cacp compat`: two files compared."""
+"""`cacp compat`: two files compared, or one with what a node has."""
 
 import json
 from pathlib import Path
@@ -8,6 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.main import app
+from tests.cli.run import cacp
+from tests.support.node import Node
+from tests.support.team import Team
 
 YAML = """
 openapi: 3.0.3
@@ -107,3 +110,37 @@ def test_a_file_that_cannot_be_read_is_named(
     assert problem in done.output
     assert "Traceback" not in done.output
     assert run(tmp_path / "none.json", file).exit_code == 2
+
+
+def test_a_file_is_compared_with_a_contract_before_anybody_asks_for_the_change(
+    tmp_path: Path, node: Node, team: Team
+) -> None:
+    content = {"method": "GET", "path": "/a", "response": {"total": "integer"}}
+    made = team.backend("contract/propose", type="api_endpoint", name="Get total", content=content)
+    contract = {"contractId": made["contractId"]}
+    team.frontend("contract/respond", **contract, action="agree")
+    new = tmp_path / "new.json"
+    new.write_text(json.dumps({**content, "response": {"total": "string"}}))
+
+    done = cacp("compat", str(new), "--contract", "Get total", url=node.url)
+    assert done.exit_code == 1
+    assert "a newer provider: breaking" in done.output
+    assert "It burdens backend-api, frontend-app, against version 1." in done.output
+    assert 'type changed: ["integer"] → ["string"]' in done.output
+    assert team.frontend("contract/get", **contract)["version"] == 1
+
+    new.write_text(json.dumps(content))
+    done = cacp("compat", str(new), "--contract", "Get total", "--json", url=node.url)
+    assert done.exit_code == 0
+    assert json.loads(done.stdout)["verdict"] == "same"
+
+    for wrong, status, problem in (
+        ([str(new), "--contract", "Get none"], 1, "no project or contract here is named Get none"),
+        ([str(new), "--contract", team.project], 1, "is a project"),
+        ([str(new), "--contract", "Get total", "--dialect", "openapi"], 1, "not valid openapi"),
+        ([str(new), str(new), "--contract", "Get total"], 2, "NEW alone"),
+        ([str(new)], 2, "name two files"),
+    ):
+        done = cacp("compat", *wrong, url=node.url)
+        assert done.exit_code == status, done.output
+        assert problem in done.output
