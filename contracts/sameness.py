@@ -12,6 +12,8 @@ from contracts.model import Interface, Located
 from contracts.refs import Resolver
 
 DEPTH_MAX = 200
+Reference = tuple[str, str]
+"""The file that a `$ref` stands in, and its text."""
 
 
 class Sameness:
@@ -21,7 +23,8 @@ class Sameness:
         self._resolvers = [
             Resolver(side.document, side.files, side.draft == "2020-12") for side in (before, after)
         ]
-        self._known: dict[tuple[str, str], bool] = {}
+        self._same: set[Reference] = set()
+        self._led: dict[Reference, list[Reference] | None] = {}
 
     def same(self, before: Located, after: Located) -> bool:
         """Whether two schemas are certainly the same, at whatever places they stand."""
@@ -31,24 +34,35 @@ class Sameness:
 
     def _targets_same(self, schema: Any, file: str) -> bool:
         """Whether every reference in a schema leads to the same on both sides."""
-        waiting = [(ref, file) for ref in references(schema)]
-        opened: set[tuple[str, str]] = set()
+        waiting = [(file, ref) for ref in references(schema)]
+        opened: set[Reference] = set()
         while waiting:
-            ref, at = waiting.pop()
-            if (at, ref) in opened or self._known.get((at, ref)):
+            reference = waiting.pop()
+            if reference in opened or reference in self._same:
                 continue
-            opened.add((at, ref))
-            reference = Located({"$ref": ref}, (), at)
-            was, now = (resolver.resolve(reference) for resolver in self._resolvers)
-            if not isinstance(was, Located) or not isinstance(now, Located):
+            opened.add(reference)
+            inner = self._inner(reference)
+            if inner is None:
                 return False
-            if was.file != now.file:
-                return False
-            if was.path != now.path or text_of(was.schema) != text_of(now.schema):
-                return False
-            waiting += [(inner, was.file) for inner in references(was.schema)]
-        self._known.update(dict.fromkeys(opened, True))
+            waiting += inner
+        self._same |= opened
         return True
+
+    def _inner(self, reference: Reference) -> list[Reference] | None:
+        """The references in what a reference leads to; None if that is not the same."""
+        if reference not in self._led:
+            at, ref = reference
+            led = Located({"$ref": ref}, (), at)
+            was, now = (resolver.resolve(led) for resolver in self._resolvers)
+            self._led[reference] = (
+                [(was.file, inner) for inner in references(was.schema)]
+                if isinstance(was, Located)
+                and isinstance(now, Located)
+                and (was.file, was.path) == (now.file, now.path)
+                and text_of(was.schema) == text_of(now.schema)
+                else None
+            )
+        return self._led[reference]
 
 
 def references(schema: Any) -> Iterator[str]:

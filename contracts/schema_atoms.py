@@ -82,7 +82,11 @@ NOTHING: View = (SchemaNode(False, (), ""),)
 
 
 def is_nothing(view: View | None) -> bool:
-    return view is not None and any(node.raw is False for node in view)
+    # Asked more often than anything else: to make a generator costs more than the answer.
+    for node in view or ():  # noqa: SIM110
+        if node.raw is False:
+            return True
+    return False
 
 
 def value_type(value: Any) -> str:

@@ -65,8 +65,9 @@ class SchemaReader:
     def settled(self, view: View) -> View:
         """The view with references replaced by what they lead to, so that it is the same wherever
         it is referred to."""
-        if any(isinstance(node.raw, dict) and "$ref" in node.raw for node in view):
-            return tuple(self._target(node) or node for node in view)
+        for node in view:
+            if isinstance(node.raw, dict) and "$ref" in node.raw:
+                return tuple(self._target(each) or each for each in view)
         return view
 
     def _target(self, node: SchemaNode) -> SchemaNode | None:
@@ -105,6 +106,8 @@ class SchemaReader:
     def member(self, atom: Atom, name: str) -> View:
         """What an atom says of a member by its name."""
         view = atom.members.get(name)
+        if not atom.patterns:
+            return (atom.rest or ()) if view is None else view
         matching = [
             each for pattern, each in atom.patterns.items() if matches(pattern, name) is not False
         ]

@@ -75,8 +75,10 @@ class Containment:
     def within(self, sub: View, sup: View, at: Path) -> Findings:
         """The same, but for what lies deeper than the stack allows: it counts as accepted here, and
         is looked at on its own."""
+        if self._alike and _is_same_leaf(sub, sup):
+            return NONE
         sub, sup = self.sender.settled(sub), self.receiver.settled(sup)
-        if not sup or is_nothing(sub) or (self._alike and _is_same_leaf(sub, sup)):
+        if not sup or is_nothing(sub):
             return NONE
         key = (key_of(sub), key_of(sup))
         known = self._kept.get(key)
