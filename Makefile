@@ -58,6 +58,7 @@ lint: $(VENV)/.installed-dev ## ruff and mypy --strict
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	for folder in examples/orders/*/; do $(BIN)/mypy --config-file= --strict $$folder || exit 1; done
 
 format: $(VENV)/.installed-dev ## Format with ruff and apply its fixes
 	$(BIN)/ruff check --fix .

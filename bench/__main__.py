@@ -87,6 +87,8 @@ def compared(folder: Path, rounds: int, seconds: float) -> None:
     )
     whole, size = contracts.document_seconds()
     print(f"  two documents of {size:.1f} MB        {whole:.2f} s (aim 2)")
+    tried = statistics.median(contracts.probe_seconds(rounds))
+    print(f"  a probe of 100 cases           {tried:.2f} s (aim 3)")
     opaque, recognised = contracts.propose_runs(folder, rounds, seconds)
     ratio = contracts.median_ratio(recognised, opaque)
     print(f"  propose, dialect recognised    {ratio:.2f} of opaque (aim 0.95)")

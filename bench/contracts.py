@@ -1,7 +1,10 @@
 """What it costs to compare contracts, and to recognise what a proposal is written in."""
 
 import copy
+import json
 import statistics
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -11,12 +14,13 @@ from bench.fill import CONTENT, proposal
 from bench.hot import seeded
 from bench.load import Measured
 from bench.mail import UNLIMITED
-from bench.node import node
+from bench.node import free_port, node, running
 from contracts.compare import compare
 from contracts.recognise import read
 
 ENDPOINTS = 1_000
-SCHEMAS = 900
+EXAMPLE = Path(__file__).parents[1] / "examples/orders"
+SCHEMAS = 1_200
 """Schemas of the large document, which has some 2 MB with them."""
 
 
@@ -92,6 +96,31 @@ def propose_runs(
                 body = load.request("cacp/contract/propose", plain | more)
                 runs.append(load.post(running.port, body, seconds, folder, load.CONNECTIONS))
     return opaque, recognised
+
+
+def probe_seconds(runs: int) -> list[float]:
+    """Each from the start of `cacp probe` to its end: 100 cases against the example's provider, of
+    which some fail and one is made small."""
+    port = free_port()
+    quiet = ["--port", str(port), "--log-level", "warning"]
+    serving = [sys.executable, "-m", "uvicorn", "orders:app", *quiet]
+    with running(serving, port, "/orders/1", cwd=EXAMPLE / "backend-api"):
+        return [_probed(f"http://127.0.0.1:{port}") for _ in range(runs)]
+
+
+def _probed(base_url: str) -> float:
+    of = ["--file", str(EXAMPLE / "place-an-order.json"), "--base-url", base_url]
+    how = ["--cases", "100", "--seed", "1", "--json"]
+    begun = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-m", "cacp_launcher", "probe", *of, *how],
+        stdout=subprocess.PIPE,
+        check=False,
+    )
+    seconds = time.perf_counter() - begun
+    outcome = json.loads(done.stdout)
+    assert (outcome["cases"], len(outcome["failures"])) == (100, 1), outcome
+    return seconds
 
 
 def median_ratio(runs: list[Measured], base: list[Measured]) -> float:
