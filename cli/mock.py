@@ -18,8 +18,9 @@ from cli.agreements import (
     tell_doubts,
 )
 from cli.client import DEFAULT_URL, connected
-from cli.options import JsonOption, KeyOption, UrlOption
-from cli.terminal import USAGE, fail, notice, print_json
+from cli.options import JsonOption, KeyOption, RunnerKeyOption, UrlOption
+from cli.receipts import RepoOption
+from cli.terminal import REFUSED, USAGE, fail, notice, print_json
 
 if TYPE_CHECKING:
     from proof.agreed import AgreedContract
@@ -104,6 +105,8 @@ def check(
     ],
     project: ProjectsArgument = None,
     files: FilesOption = None,
+    repo: RepoOption = None,
+    key_file: RunnerKeyOption = None,
     url: UrlOption = DEFAULT_URL,
     key: KeyOption = None,
     as_json: JsonOption = False,
@@ -113,36 +116,44 @@ def check(
     It fails if a recorded request breaks its contract, or is in none of them. A recording without
     a request to any of them shows nothing: exit status 4.
 
+    With a runner's key it leaves a receipt for each contract that the recording has requests to and
+    that the repo consumes: in a clean git checkout of the commit that the repo has declared
+    complete, after which the tests must have been recorded.
+
     \b
     Examples:
       cacp mock check calls.jsonl Coupons
+      cacp mock check calls.jsonl Coupons --repo web --key-file runner.json
       cacp mock check calls.jsonl --file openapi.json --json
     """
     need_proof("mock")
-    contracts = _contracts(project, files, url, key)
+    if key_file is not None and files:
+        fail(USAGE, "a receipt is of a node's contract: leave out --file, or the runner's key")
+    from cli.mock_receipts import RecordingProof
     from proof.recording import UnreadableRecording, recorded
     from proof.recording_check import check_recording
 
-    started = datetime.now(UTC)
+    proof = None if key_file is None else RecordingProof(key_file, repo, url)
+    contracts = _contracts(project, files, url, key if proof is None else proof.keys.api_key)
     try:
-        checked = check_recording(contracts, recorded(recording), started)
+        checked = check_recording(contracts, recorded(recording), datetime.now(UTC))
     except UnreadableRecording as error:
         fail(USAGE, f"{recording}: {error}")
     except OSError as error:
         fail(USAGE, f"can't read {recording}: {error.strerror}")
-    if as_json:
-        print_json(
-            {
-                "contracts": [
-                    {"name": contract.name, "contractId": contract.contract_id, **outcome.output()}
-                    for contract, outcome in checked.outcomes
-                ],
-                "elsewhere": [failure.output() for failure in checked.elsewhere],
-            }
-        )
-    else:
+    if not as_json:
         _print_check(checked)
-    raise typer.Exit(checked.exit_status)
+    receipts, is_whole = ([], True) if proof is None else proof.receipts(checked, recording)
+    if as_json:
+        output: dict[str, Any] = {
+            "contracts": [
+                {"name": contract.name, "contractId": contract.contract_id, **outcome.output()}
+                for contract, outcome in checked.outcomes
+            ],
+            "elsewhere": [failure.output() for failure in checked.elsewhere],
+        }
+        print_json(output if proof is None else output | {"receipts": receipts})
+    raise typer.Exit(checked.exit_status or (0 if is_whole else REFUSED))
 
 
 def _contracts(

@@ -3,80 +3,39 @@
 import secrets
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cli.agreements import NOT_RUN, need_proof, of_contract, of_files, tell_doubts
 from cli.client import DEFAULT_URL, connected
 from cli.options import JsonOption, KeyOption, UrlOption, grouped
+from cli.probe_options import ProbeOptions, parsed_header, parsed_value
+from cli.probe_receipt import ProbeProof, ReceiptOptions, check_usage, command_line
 from cli.probe_samples import SampleOptions, tried_samples
+from cli.probe_view import outcome_lines
+from cli.receipts import tell
 from cli.terminal import USAGE, fail, notice, print_json
 from schemas.plain import one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from proof.agreed import AgreedContract
+    from proof.messages import Headers
     from proof.probe_outcome import ProbeOutcome
+    from proof.sender import BaseUrl
 
 SECRET_WORDS = ("auth", "cookie", "key", "token", "secret")
 BEFORE_SECONDS = 300
-
-
-@dataclass(frozen=True)
-class ProbeOptions:
-    """How much is sent, and with what."""
-
-    cases: Annotated[int, typer.Option("--cases", min=1, help="Requests to each endpoint.")] = 100
-    seed: Annotated[
-        int | None,
-        typer.Option("--seed", min=0, help="Draws the same cases again; random by default."),
-    ] = None
-    rate: Annotated[
-        float,
-        typer.Option("--rate", min=0, help="Requests each second; 0 for as fast as it answers."),
-    ] = 0
-    time_limit: Annotated[float, typer.Option("--time-limit", min=1, help="Seconds for all.")] = 300
-    timeout: Annotated[
-        float, typer.Option("--timeout", min=0.1, help="Seconds for each answer.")
-    ] = 10
-    headers: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--header",
-            metavar="'NAME: VALUE'",
-            help="Send this header along, such as credentials; repeatable.",
-        ),
-    ] = None
-    values: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--value",
-            metavar="NAME=VALUE",
-            help="The value of a parameter in each request, such as the id of what is there; "
-            "repeatable.",
-        ),
-    ] = None
-    before: Annotated[
-        str | None,
-        typer.Option(
-            "--before",
-            metavar="COMMAND",
-            help="Run this first, in a shell, to prepare the provider. Lines that it prints as "
-            "NAME: VALUE are sent along as headers.",
-        ),
-    ] = None
-    allow_mock: Annotated[
-        bool,
-        typer.Option("--allow-mock", help="Probe a mock too, which proves nothing."),
-    ] = False
 
 
 @grouped
 def probe(
     how: ProbeOptions,
     what: SampleOptions,
+    receipts: ReceiptOptions,
     contract: Annotated[
         str | None,
         typer.Argument(
@@ -97,10 +56,6 @@ def probe(
             "--file", metavar="FILE", help="The contract in a file, in place of a node's."
         ),
     ] = None,
-    repo: Annotated[
-        str | None,
-        typer.Option("--repo", metavar="NAME", help="The repo whose program is probed."),
-    ] = None,
     url: UrlOption = DEFAULT_URL,
     key: KeyOption = None,
     as_json: JsonOption = False,
@@ -113,6 +68,9 @@ def probe(
 
     Events and data models are tried with --samples or --command.
 
+    With a runner's key it leaves a receipt, as `cacp verify` does: in a clean git checkout of the
+    commit that the repo has declared complete. With --serve the provider is that checkout's.
+
     Exit status 0 passed, 1 failed, 2 wrong usage, 3 no node, 4 it could not be tried.
 
     \b
@@ -120,6 +78,7 @@ def probe(
       cacp probe "Get profile" --base-url http://localhost:8000 --repo backend-api
       cacp probe --file openapi.json --base-url http://localhost:8000 --cases 300 --seed 7
       cacp probe 0198c0df --base-url https://test.example.com/v1 --header "Authorization: Bearer …"
+      cacp probe Users --base-url http://localhost:8000 --serve 'make run' --key-file runner.json
       cacp probe "Order placed" --command "python -m orders.example_events"
       cacp probe "Order placed" --command "python -m mailer.read_events" --side consumer
     """
@@ -128,21 +87,35 @@ def probe(
         fail(USAGE, "name a contract, or a file with --file")
     if sum(given is not None for given in (base_url, what.samples, what.command)) != 1:
         fail(USAGE, "name what to try: one of --base-url, --samples and --command")
-    agreed = _agreed(contract, file, url, key)
-    tell_doubts(agreed)
+    if how.serve is not None and base_url is None:
+        fail(USAGE, "--serve starts what answers at --base-url")
+    check_usage(file, what, how, receipts)
     seed = secrets.randbelow(2**31) if how.seed is None else how.seed
-    headers = _prepared(how.before)
+    proof = None
+    if receipts.key_file is not None:
+        side = what.side if what.command is not None else "provider"
+        proof = ProbeProof.of(contract or "", receipts, side, url)
+        agreed = proof.contract()
+    else:
+        agreed = _agreed(contract, file, url, key)
+    tell_doubts(agreed)
     if base_url is None:
+        _prepared(how.before)
         outcome = tried_samples(agreed, what, how.cases, seed, how.time_limit)
     else:
-        outcome = _probed(agreed, base_url, how, headers, seed)
+        outcome = _probed(agreed, base_url, how, seed)
+    more: dict[str, Any] = {"repo": receipts.repo, "outputDigest": outcome.output_digest}
+    if proof is not None:
+        command = command_line(agreed.name, base_url, what, how, seed)
+        receipt, recorded = proof.recorded(outcome, command, receipts.out)
+        more |= {"repo": proof.asked.repo, "receipt": receipt.wire(), "recorded": recorded}
     if as_json:
-        print_json(outcome.output() | {"repo": repo, "outputDigest": outcome.output_digest})
+        print_json(outcome.output() | more)
     else:
-        from cli.probe_view import outcome_lines
-
         for line in outcome_lines(agreed.title, outcome):
             typer.echo(line)
+    if proof is not None:
+        tell(receipt, recorded)
     raise typer.Exit(outcome.exit_status)
 
 
@@ -154,15 +127,9 @@ def _agreed(contract: str | None, file: Path | None, url: str, key: str | None) 
 
 
 def _probed(
-    contract: "AgreedContract",
-    base_url: str,
-    how: ProbeOptions,
-    prepared: tuple[tuple[str, str], ...],
-    seed: int,
+    contract: "AgreedContract", base_url: str, how: ProbeOptions, seed: int
 ) -> "ProbeOutcome":
-    from proof.probe import base_path, probe
-    from proof.sender import BaseUrl, ProbeSender
-    from proof.trial import ProbePlan
+    from proof.sender import BaseUrl
 
     try:
         url = BaseUrl(base_url)
@@ -170,7 +137,52 @@ def _probed(
         values = dict(parsed_value(text) for text in how.values or ())
     except ValueError as error:
         fail(USAGE, str(error))
-    headers += prepared
+
+    def tried() -> "ProbeOutcome":
+        return _tried(contract, url, how, headers + _prepared(how.before), values, seed)
+
+    return tried() if how.serve is None else _served(how.serve, url, how.time_limit, tried)
+
+
+def _served(
+    command: str, url: "BaseUrl", seconds: float, tried: "Callable[[], ProbeOutcome]"
+) -> "ProbeOutcome":
+    """The outcome while a provider's command runs. Ends the command line if it doesn't."""
+    from cli.live_view import ended_by_signals
+    from proof.serving import NotAnswering, serving
+
+    try:
+        with ended_by_signals(), serving(command, url, Path.cwd(), seconds) as served:
+            outcome = tried()
+            ended, printed = served.ended, served.printed()
+            if outcome.result == "passed" and ended is not None:
+                why = f"it ended with status {ended}, so something else has answered"
+                raise NotAnswering(why, printed)
+    except NotAnswering as problem:
+        _tell_printed(problem.printed)
+        fail(NOT_RUN, f"--serve: {problem}")
+    if outcome.result != "passed":
+        _tell_printed(printed)
+    return outcome
+
+
+def _tell_printed(lines: list[str]) -> None:
+    for line in lines:
+        typer.echo(f"  | {one_line(line, 500)}", err=True)
+
+
+def _tried(
+    contract: "AgreedContract",
+    url: "BaseUrl",
+    how: ProbeOptions,
+    headers: "Headers",
+    values: dict[str, str],
+    seed: int,
+) -> "ProbeOutcome":
+    from proof.probe import base_path, probe
+    from proof.sender import ProbeSender
+    from proof.trial import ProbePlan
+
     if base := base_path(contract, url).removeprefix(url.path):
         notice(f"requests go to {url.origin}{base}, as the contract's first server has it")
     secret = tuple(name for name, _ in headers if any(w in name.lower() for w in SECRET_WORDS))
@@ -186,28 +198,6 @@ def _probed(
         outcome = probe(contract, url, sender, plan, _progress)
     _end_progress()
     return outcome
-
-
-def parsed_header(text: str) -> tuple[str, str]:
-    """The name and value of a header. Raises ValueError.
-
-    >>> parsed_header("X-Team: coupons")
-    ('X-Team', 'coupons')
-    """
-    name, colon, value = text.partition(":")
-    name, value = name.strip(), value.strip()
-    known = name.isascii() and name.replace("-", "").replace("_", "").isalnum()
-    if not colon or not known or not value.isprintable() or not value.isascii():
-        raise ValueError(f"a header is like 'X-Team: coupons'; {one_line(name, 40)} is none")
-    return name, value
-
-
-def parsed_value(text: str) -> tuple[str, str]:
-    """The name and value of a parameter. Raises ValueError."""
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise ValueError(f"a value is like id=7; {one_line(text, 40)} is none")
-    return name, value
 
 
 def _prepared(command: str | None) -> tuple[tuple[str, str], ...]:

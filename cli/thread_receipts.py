@@ -48,7 +48,7 @@ def receipts(
 
     Example: cacp thread receipts manifest.json --key-file runner.json
     """
-    from cli.verify import runner_keys
+    from cli.receipts import runner_keys
     from threader.errors import ThreaderError
     from threader.session import load_state
 
@@ -121,15 +121,8 @@ def _verified(
     *,
     quiet: bool,
 ) -> Json:
-    from cli.verify import (
-        BaseOptions,
-        ProvenSide,
-        RunnerCommand,
-        asked_of,
-        record,
-        run_and_sign,
-        tell,
-    )
+    from cli.receipts import ProvenSide, asked_of, record, tell
+    from cli.verify import BaseOptions, RunnerCommand, run_and_sign
     from proof.git_tree import GitTree, clean_environment
     from threader.verify import base_environment, script_of
 

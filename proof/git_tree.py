@@ -49,6 +49,11 @@ class GitTree:
     def is_dirty(self) -> bool:
         return bool(self.changes)
 
+    def committed_at(self) -> int:
+        """When the commit was made, by its committer's clock: seconds since 1970. Raises
+        GitProblem."""
+        return int(_git(self.top, "show", "--no-patch", "--format=%ct", self.commit))
+
     def shown_changes(self) -> str:
         """Some of the changes, for a sentence."""
         more = len(self.changes) - CHANGES_SHOWN

@@ -121,8 +121,8 @@ def contract_digest(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(rfc8785.dumps(dict(content))).hexdigest()
 
 
-def span(started: datetime) -> tuple[str, int]:
-    """When a run started, as ISO 8601, and the milliseconds since then."""
-    duration = datetime.now(UTC) - started
-    text = started.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    return text, int(duration.total_seconds() * 1000)
+def span(started: datetime, ended: datetime | None = None) -> tuple[str, int]:
+    """When a run started, as ISO 8601 with six digits of fraction; and the milliseconds from then
+    to its end, or to now."""
+    duration = (ended or datetime.now(UTC)) - started
+    return started.isoformat(timespec="microseconds"), int(duration.total_seconds() * 1000)

@@ -69,9 +69,12 @@ def receipt_of_probe(
     keys: RunnerKeys,
     outcome: ProbeOutcome,
     command: str | None = None,
+    *,
+    is_dirty: bool = False,
 ) -> ProofReceipt:
     """The receipt of a probe, or of a recording that was held against the contract. A failed one is
-    `unclassified`: a probe isn't repeated at the base commit. `command` is what was typed.
+    `unclassified`: a probe isn't repeated at the base commit. `command` is what was typed, without
+    its secrets. `is_dirty`: the tree or its commit changed meanwhile.
 
     Raises ValueError when the probe was held against other content than the version's.
     """
@@ -84,12 +87,12 @@ def receipt_of_probe(
         subject,
         tree,
         keys,
-        dirty=tree.is_dirty,
+        dirty=tree.is_dirty or is_dirty,
         tool=outcome.tool,
         target=outcome.target,
         seed=outcome.seed,
         cases=outcome.cases,
-        command=command,
+        command=None if command is None else command[:TEXT_MAX],
         exit_code=EXIT_STATUS[outcome.result],
         outcome=_OF_PROBE[outcome.result],
         output_digest=outcome.output_digest,

@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
 from proof.messages import Headers, WireAnswer, WireRequest
 from proof.mock import Mocked
@@ -20,6 +20,16 @@ LINE_MAX = 64 * 2**20
 
 class UnreadableRecording(ValueError):
     """A file that is no recording; in one line."""
+
+
+class RecordedExchange(NamedTuple):
+    """A request and its answer, when that was given, and the digest of the content that the mock
+    went by: None for a request that was in no contract."""
+
+    request: WireRequest
+    answer: WireAnswer
+    at: datetime
+    digest: str | None
 
 
 class Recorder:
@@ -62,7 +72,7 @@ class Recorder:
         self._file.flush()
 
 
-def recorded(path: Path) -> Iterator[tuple[WireRequest, WireAnswer]]:
+def recorded(path: Path) -> Iterator[RecordedExchange]:
     """The exchanges of a recording. Raises `UnreadableRecording`, and OSError."""
     with path.open(encoding="utf-8", errors="replace") as lines:
         number = 0
@@ -72,11 +82,11 @@ def recorded(path: Path) -> Iterator[tuple[WireRequest, WireAnswer]]:
                 yield _read(line, number)
 
 
-def _read(line: str, number: int) -> tuple[WireRequest, WireAnswer]:
+def _read(line: str, number: int) -> RecordedExchange:
     try:
         entry = json.loads(line)
-        request, response = entry["request"], entry["response"]
-        return (
+        request, response, contract = entry["request"], entry["response"], entry["contract"]
+        return RecordedExchange(
             WireRequest(
                 str(request["method"]),
                 str(request["path"]),
@@ -87,8 +97,10 @@ def _read(line: str, number: int) -> tuple[WireRequest, WireAnswer]:
             WireAnswer(
                 int(response["status"]), _headers(response["headers"]), _bytes(response) or b""
             ),
+            datetime.fromisoformat(entry["at"]).astimezone(UTC),
+            None if contract is None else str(contract["digest"]),
         )
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (OverflowError, ValueError, KeyError, TypeError, RecursionError):
         raise UnreadableRecording(
             f"line {number} is no exchange as `cacp mock --record` writes it"
         ) from None

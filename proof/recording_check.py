@@ -1,15 +1,16 @@
 """Holds a recording of a consumer's traffic against the contracts that it uses."""
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import NamedTuple
 
 from proof.agreed import AgreedContract
 from proof.exchange import RuleBreach
-from proof.messages import WireAnswer, WireRequest, curl
+from proof.messages import WireRequest, curl
 from proof.mock import UNMOCKABLE, Mock
 from proof.probe_outcome import OperationTally, ProbeFailure, ProbeOutcome, span
+from proof.recording import RecordedExchange
 
 TOOL = "cacp mock check"
 LISTED_MAX = 100
@@ -21,10 +22,15 @@ _OF_THE_CLIENT = frozenset(
 
 
 class RecordingCheck(NamedTuple):
-    """What a recording shows: of each contract, and the requests that are in none of them."""
+    """What a recording shows: of each contract, and the requests that are in none of them.
+
+    An outcome has the time of the contract's own exchanges. `stale` are the digests of contracts
+    that the mock answered by another content than the one that the requests are held against.
+    """
 
     outcomes: list[tuple[AgreedContract, ProbeOutcome]]
     elsewhere: list[ProbeFailure]
+    stale: frozenset[str]
 
     @property
     def exit_status(self) -> int:
@@ -41,39 +47,55 @@ class _Counts:
         self.sound = self.broken = self.succeeded = 0
 
 
+@dataclass
+class _Heard:
+    """What a recording has of one contract: its operations by key, what was wrong, once for each
+    cause, and when the exchanges were."""
+
+    counts: dict[str, _Counts] = field(default_factory=dict)
+    failures: dict[tuple[str, str, str], ProbeFailure] = field(default_factory=dict)
+    times: list[datetime] = field(default_factory=list)
+
+    def add(self, exchange: RecordedExchange, key: str, breaches: list[RuleBreach]) -> None:
+        count = self.counts.setdefault(key, _Counts())
+        count.sound += not breaches
+        count.broken += bool(breaches)
+        count.succeeded += exchange.answer.status < 300
+        for breach in breaches:
+            failure = _failure(exchange.request, key, breach)
+            self.failures.setdefault((key, breach.rule, breach.where), failure)
+        times = (*self.times, exchange.at)
+        self.times = [min(times), max(times)]
+
+
 def check_recording(
-    contracts: list[AgreedContract],
-    exchanges: Iterable[tuple[WireRequest, WireAnswer]],
-    started: datetime,
+    contracts: list[AgreedContract], exchanges: Iterable[RecordedExchange], now: datetime
 ) -> RecordingCheck:
     """Each request is held against the contracts as they are now, whatever they were then.
 
     Raises what reading the recording raises.
     """
     mock = Mock(contracts, 0)
-    counts: dict[tuple[str, str], _Counts] = {}
-    failures: dict[str, dict[tuple[str, str, str], ProbeFailure]] = {}
+    heard: dict[str, _Heard] = {}
     elsewhere: dict[tuple[str, str], ProbeFailure] = {}
-    for request, answer in exchanges:
+    stale: set[str] = set()
+    for exchange in exchanges:
+        request = exchange.request
         mocked = mock.answer(request)
         breaches = [b for b in mocked.breaches if b.rule not in UNMOCKABLE]
         if mocked.contract is None or mocked.operation is None:
             failure = _failure(request, f"{request.method} {request.path}", breaches[0])
             elsewhere.setdefault((request.method, request.path), failure)
             continue
-        name, key = mocked.contract.digest, mocked.operation
-        count = counts.setdefault((name, key), _Counts())
-        count.sound += not breaches
-        count.broken += bool(breaches)
-        count.succeeded += answer.status < 300
-        for breach in breaches:
-            known = failures.setdefault(name, {})
-            known.setdefault((key, breach.rule, breach.where), _failure(request, key, breach))
+        digest = mocked.contract.digest
+        heard.setdefault(digest, _Heard()).add(exchange, mocked.operation, breaches)
+        if exchange.digest != digest:
+            stale.add(digest)
     outcomes = [
-        (contract, _outcome(contract, counts, failures.get(contract.digest, {}), started))
+        (contract, _outcome(contract, heard.get(contract.digest, _Heard()), now))
         for contract in contracts
     ]
-    return RecordingCheck(outcomes, list(elsewhere.values())[:LISTED_MAX])
+    return RecordingCheck(outcomes, list(elsewhere.values())[:LISTED_MAX], frozenset(stale))
 
 
 def _failure(request: WireRequest, operation: str, breach: RuleBreach) -> ProbeFailure:
@@ -82,17 +104,15 @@ def _failure(request: WireRequest, operation: str, breach: RuleBreach) -> ProbeF
     return ProbeFailure(operation, breach.rule, str(breach), again)
 
 
-def _outcome(
-    contract: AgreedContract,
-    counts: dict[tuple[str, str], _Counts],
-    failures: dict[tuple[str, str, str], ProbeFailure],
-    started: datetime,
-) -> ProbeOutcome:
+def _outcome(contract: AgreedContract, heard: _Heard, now: datetime) -> ProbeOutcome:
     tallies = tuple(
         OperationTally(key, count.sound, count.broken, count.succeeded)
-        for (digest, key), count in counts.items()
-        if digest == contract.digest
+        for key, count in heard.counts.items()
     )
     unproven = () if tallies else (f"The recording has no request to {contract.title}.",)
-    listed = tuple(failures.values())[:LISTED_MAX]
-    return ProbeOutcome(TOOL, contract.digest, None, tallies, listed, unproven, *span(started))
+    listed = tuple(heard.failures.values())[:LISTED_MAX]
+    first, last = heard.times or (now, now)
+    when = span(first, last)
+    return ProbeOutcome(
+        TOOL, contract.digest, None, tallies, listed, unproven, *when, target="mock"
+    )

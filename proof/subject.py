@@ -15,6 +15,10 @@ class NotVerifiable(Exception):
     """Why a receipt would prove nothing, known before anything is run; one line."""
 
 
+class NotItsSide(NotVerifiable):
+    """The repo has not the side that is to be verified."""
+
+
 @dataclass(frozen=True, slots=True)
 class ProofSubject:
     """A side of a repo of a contract's current version and round. `declared` is the commit that the
@@ -78,13 +82,13 @@ def side_of(
     repo_id: str, parties: Mapping[str, str], unproven: list[dict[str, Any]], named: str | None
 ) -> ReceiptSide:
     """The side to verify: the one that is `named`, else the only one that the repo has, else the
-    only one that lacks a receipt. `parties` have the role of each repo by id. Raises
-    NotVerifiable."""
+    only one that lacks a receipt. `parties` have the role of each repo by id. Raises NotItsSide,
+    and NotVerifiable where none is clear."""
     role = parties.get(repo_id)
     if role is None:
-        raise NotVerifiable("the repo is not a party to the contract's current version")
+        raise NotItsSide("the repo is not a party to the contract's current version")
     if named not in (None, role) and role != "both":
-        raise NotVerifiable(f"the repo is the {role} of the contract, and not the {named}")
+        raise NotItsSide(f"the repo is the {role} of the contract, and not the {named}")
     lacking = {side["side"] for side in unproven if side["repoId"] == repo_id}
     for side in (named, role, *(lacking if len(lacking) == 1 else ())):
         if side == "provider":

@@ -51,7 +51,7 @@ class ProofRun(Model):
     """The commit at which a failed command was run again."""
     tool: Identifier
     target: Literal["mock"] | None = None
-    """What was probed, where it was not the repo's own program: then the receipt proves nothing."""
+    """What answered, where it was not the provider's program: of a provider it proves nothing."""
     seed: Count | None = None
     cases: Count | None = None
     command: Text | None = None

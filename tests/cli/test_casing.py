@@ -73,7 +73,8 @@ def _proof_files(folder: Path) -> tuple[Path, Path]:
     (folder / "model.json").write_text('{"email": "string"}')
     asked = {"method": "GET", "path": "/a", "query": "", "headers": []}
     answered = {"status": 200, "headers": []}
-    recording.write_text(json.dumps({"request": asked, "response": answered}))
+    entry = {"at": "2026-01-01T00:00:00Z", "contract": None}
+    recording.write_text(json.dumps(entry | {"request": asked, "response": answered}))
     return samples, recording
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from cli.probe import parsed_header, parsed_value
 from tests.cli.run import ROOT, cacp, environment_of
 from tests.proof.provider import CONTRACT, running
 from tests.support.node import Node
@@ -129,11 +128,3 @@ def test_a_probe_leaves_nothing_in_its_folder(provider: str, contract: str, tmp_
     )
     assert done.returncode == 0, done.stderr
     assert list(folder.iterdir()) == []
-
-
-def test_headers_and_values() -> None:
-    assert parsed_header("X-A: b: c ") == ("X-A", "b: c")
-    assert parsed_value("a=b=c") == ("a", "b=c")
-    for text in ("", "X", ": a", "X A: b", "X: a\nb", "X: é"):
-        with pytest.raises(ValueError, match="a header is like"):
-            parsed_header(text)

@@ -229,7 +229,7 @@ def running() -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    listening = socket.create_server(("127.0.0.1", 0))
+    listening = socket.create_server(("127.0.0.1", int(sys.argv[1]) if sys.argv[1:] else 0))
     print(listening.getsockname()[1], flush=True)
     server = uvicorn.Server(uvicorn.Config(every_application(), log_level="critical"))
     server.run(sockets=[listening])

@@ -1,5 +1,6 @@
 """What is read of a git checkout, on real repositories."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -125,6 +126,12 @@ def test_a_folder_that_the_base_lacks_is_told(checkout: Checkout) -> None:
     with pytest.raises(GitProblem, match="has no such folder"), tree.worktree(first):
         raise AssertionError
     assert len(checkout.git("worktree", "list").splitlines()) == 1
+
+
+def test_when_the_commit_was_made(checkout: Checkout) -> None:
+    began = int(time.time())
+    checkout.commit(a_txt="1")
+    assert began <= GitTree.at(checkout.folder).committed_at() <= time.time()
 
 
 def test_what_git_tells_its_hooks_is_not_passed_on(

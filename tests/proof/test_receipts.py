@@ -107,6 +107,11 @@ def test_a_probe_that_proves_nothing(probe: ProbeOutcome, outcome: str, code: in
     assert (receipt.outcome, receipt.exit_code) == (outcome, code)
 
 
+def test_a_probe_during_which_the_commit_changed_is_dirty() -> None:
+    assert receipt_of_probe(SUBJECT, TREE, KEYS, PROBE, is_dirty=True).dirty
+    assert len(receipt_of_probe(SUBJECT, TREE, KEYS, PROBE, "x" * 30_000).command or "") == 20_000
+
+
 def test_a_probe_of_a_mock_says_so_and_one_of_other_content_has_no_receipt() -> None:
     assert receipt_of_probe(SUBJECT, TREE, KEYS, replace(PROBE, target="mock")).target == "mock"
     with pytest.raises(ValueError, match="held against the content ffffffffffff"):

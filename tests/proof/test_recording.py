@@ -1,4 +1,5 @@
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -47,15 +48,30 @@ def test_an_exchange_is_a_line_without_secrets(tmp_path: Path) -> None:
 def test_a_recording_is_read_as_it_was_written(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     bare = WireRequest("GET", "/b")
+    began = time.time() - 0.001  # the recording has milliseconds
     written(path, REQUEST)
     written(path, bare, contract=None)
-    (first, answer), (second, _) = recorded(path)
+    (first, answer, at, digest), (second, _, later, none) = recorded(path)
+    assert (digest, none) == (CONTRACT.digest, None)
+    assert began <= at.timestamp() <= later.timestamp() <= time.time()
     assert (first.method, first.target, first.body) == ("POST", "/a?b=1", b'{"a": 1}')
     assert answer == WireAnswer(200, (("Set-Cookie", "[hidden]"),), b"\xff")
     assert second == bare
 
 
-@pytest.mark.parametrize("line", ["no", "[]", "{}", '{"request": 1, "response": 2}', "[" * 9999])
+NO_TIME = json.dumps(
+    {
+        "at": "soon",
+        "contract": None,
+        "request": {"method": "GET", "path": "/", "query": "", "headers": []},
+        "response": {"status": 200, "headers": []},
+    }
+)
+
+
+@pytest.mark.parametrize(
+    "line", ["no", "[]", "{}", '{"request": 1, "response": 2}', "[" * 9999, NO_TIME]
+)
 def test_what_is_no_recording_is_said_with_its_line(tmp_path: Path, line: str) -> None:
     path = tmp_path / "r.jsonl"
     written(path, REQUEST)

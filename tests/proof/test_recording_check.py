@@ -1,8 +1,9 @@
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from proof.agreed import AgreedContract
 from proof.messages import WireAnswer, WireRequest
+from proof.recording import RecordedExchange
 from proof.recording_check import RecordingCheck, check_recording
 from tests.proof.provider import CONTRACT
 
@@ -11,9 +12,18 @@ USERS = AgreedContract("Users", CONTRACT)
 PETS = AgreedContract("Pets", {"method": "GET", "path": "/pets", "response": {"name": "string"}})
 
 
+START = datetime(2026, 3, 1, 10, tzinfo=UTC)
+
+
 def checked(*requests: WireRequest, contracts: Any = (USERS, PETS)) -> RecordingCheck:
-    exchanges = [(request, WireAnswer(200)) for request in requests]
-    return check_recording(list(contracts), exchanges, datetime.now(UTC))
+    """A recording with a request each second, of the first contract's mock."""
+    exchanges = [
+        RecordedExchange(
+            request, WireAnswer(200), START + timedelta(seconds=n), contracts[0].digest
+        )
+        for n, request in enumerate(requests)
+    ]
+    return check_recording(list(contracts), exchanges, START + timedelta(days=1))
 
 
 GOOD = WireRequest("POST", "/users", "", JSON, b'{"email": "ana"}')
@@ -56,6 +66,19 @@ def test_requests_in_no_contract_fail() -> None:
         ("PATCH /users", "unknown_method"),
     ]
     assert check.exit_status == 1
+
+
+def test_the_time_is_that_of_the_contracts_own_requests() -> None:
+    check = checked(WireRequest("GET", "/pets"), GOOD, GOOD, WireRequest("GET", "/pets"))
+    (_, users), (_, pets) = check.outcomes
+    assert (users.started_at, users.duration) == ("2026-03-01T10:00:01.000000+00:00", 1_000)
+    assert (pets.started_at, pets.duration) == ("2026-03-01T10:00:00.000000+00:00", 3_000)
+    assert users.target == "mock"
+
+
+def test_answers_by_other_content_are_told() -> None:
+    assert checked(GOOD).stale == frozenset()
+    assert checked(GOOD, WireRequest("GET", "/pets")).stale == {PETS.digest}
 
 
 def test_an_empty_recording_shows_nothing() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from proof.git_tree import GitTree
-from proof.subject import NotVerifiable, ProofSubject, kept_file, side_of
+from proof.subject import NotItsSide, NotVerifiable, ProofSubject, kept_file, side_of
 
 COMMIT, OTHER = "a" * 40, "b" * 40
 TREE = GitTree(Path("/srv/api"), Path("/srv/api"), Path("/srv/api/.git"), COMMIT, "c" * 40, ())
@@ -90,6 +90,12 @@ def test_the_side_follows_from_the_role_or_is_named(
 def test_no_side_is_guessed(parties: dict[str, str], named: str | None, problem: str) -> None:
     with pytest.raises(NotVerifiable, match=problem):
         side_of("r1", parties, LACKS_BOTH, named)
+
+
+@pytest.mark.parametrize("parties", [{"r2": "consumer"}, {"r1": "provider"}])
+def test_a_side_that_the_repo_has_not_is_told_apart(parties: dict[str, str]) -> None:
+    with pytest.raises(NotItsSide):
+        side_of("r1", parties, [], "consumer")
 
 
 def test_what_is_kept_lies_where_git_does_not_look() -> None:

@@ -307,7 +307,9 @@ LIARS: dict[str, Liar] = {
     "a replay after reopening": _of_round_before,
     "the commit of the round before": _as_of_this_round,
     "a dirty tree": lambda told, it: Lie(resigned(it, dirty=True), "receipt_dirty"),
-    "a mock": lambda told, it: Lie(resigned(it, target="mock"), "receipt_mock"),
+    "a mock": lambda told, it: (
+        Lie(resigned(it, target="mock"), "receipt_mock") if it.receipt.side == "provider" else None
+    ),
     "the wrong side": _wrong_side,
     "one's own work": _self_verified,
     "an agent's key": lambda told, it: Lie(

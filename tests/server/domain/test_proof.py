@@ -114,6 +114,14 @@ def test_a_runners_clock_may_be_wrong_by_the_skew(
     assert reason(ground(), ran(started_at=iso(started), duration=duration)) == expected
 
 
+def test_a_mock_stands_for_a_provider_and_not_for_a_consumer() -> None:
+    """Whose own program calls it."""
+    assert reason(ground(), ran(target="mock")) == "receipt_mock"
+    both = ground("receipt_both")
+    consumer = ran(repo="web", side="consumer", commit=COMMITS[1], target="mock")
+    assert reason(both, consumer) is None
+
+
 def test_order_goes_by_the_stamps_of_nodes() -> None:
     assert reason(ground(), ran(started_at=iso(DONE)), DONE) == "receipt_early"
     assert reason(ground(), ran(started_at=iso(DONE)), DONE + 1) is None
