@@ -13,6 +13,7 @@ from cli.thread_output import ManifestArgument, load, print_json, report_mistake
 if TYPE_CHECKING:
     from proof.runner_key import RunnerKeys
     from schemas.run_state import RunState
+    from schemas.verify_profile import VerifyProfile
     from threader.load import ThreadProject
 
 Json = dict[str, Any]
@@ -24,7 +25,7 @@ class LandedContract(NamedTuple):
 
     contract_id: str
     task_id: str
-    profile: str
+    profile: "VerifyProfile"
     commit: str | None
 
 
@@ -77,7 +78,8 @@ def landed_contracts(project: "ThreadProject", state: "RunState") -> Iterator[La
         if task.contract_id is None or run.status is not TaskStatus.DONE:
             continue
         when = max((record.timestamp for record in run.history), default="")
-        landed = LandedContract(task.contract_id, task.id, task.verify_profile, landed_commit(run))
+        profile = project.profile_of(task)
+        landed = LandedContract(task.contract_id, task.id, profile, landed_commit(run))
         if when >= last.get(task.contract_id, ("",))[0]:
             last[task.contract_id] = when, landed
     for _, landed in last.values():
@@ -99,8 +101,8 @@ def _receipt(
     try:
         if landed.commit is None:
             raise GitProblem("its writes are in no commit: use `isolation: worktree`")
-        if not project.profiles[landed.profile].steps:
-            raise GitProblem(f"its profile {landed.profile} has no steps, and would prove nothing")
+        if not landed.profile.steps:
+            raise GitProblem("its profile has no steps, and would prove nothing")
         tree = GitTree.at(project.workspace)
         with tree.worktree(landed.commit) as folder:
             return made | _verified(project, keys, repo, landed, folder, quiet=quiet)
@@ -126,7 +128,7 @@ def _verified(
     from proof.git_tree import GitTree, clean_environment
     from threader.verify import base_environment, script_of
 
-    node, profile = project.manifest.node, project.profiles[landed.profile]
+    node, profile = project.manifest.node, landed.profile
     assert node is not None
     tree = GitTree.at(folder)
     asked = asked_of(keys, node.url, ProvenSide(landed.contract_id, repo), tree)

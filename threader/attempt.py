@@ -211,7 +211,7 @@ async def _work(
         task=task,
         key=f"{task.id}.{state.runs}",
         writes=parsed.value.writes,
-        profile=shop.project.profiles[task.verify_profile],
+        profile=shop.project.profile_of(task),
         staging=papers.staging,
         verify_log=papers.verify_log,
         summary=parsed.value.summary,

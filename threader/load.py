@@ -9,12 +9,13 @@ from typing import Any, TypeVar
 import orjson
 from pydantic import BaseModel, ValidationError
 
-from schemas.manifest import Manifest
+from schemas.manifest import Manifest, ManifestTask
 from schemas.problems import problem_text
 from schemas.v2 import FailureClass
 from schemas.verify_profile import VerifyProfile, VerifyRegistry
 from threader.errors import ManifestProblems
 from threader.plan import find_cycle
+from threader.probe_step import with_commands
 
 STATE_FOLDER = ".threader"
 Model = TypeVar("Model", bound=BaseModel)
@@ -37,6 +38,11 @@ class ThreadProject:
     @property
     def state_dir(self) -> Path:
         return self.root / STATE_FOLDER / self.manifest.run_id
+
+    def profile_of(self, task: ManifestTask) -> VerifyProfile:
+        """What verifies a task, with the commands of its probes."""
+        profile = self.profiles[task.verify_profile]
+        return with_commands(profile, self.manifest.node, task.contract_id)
 
 
 def _read_json(path: Path, what: str) -> Any:
@@ -158,6 +164,17 @@ def _profile_problems(manifest: Manifest, profiles: dict[str, VerifyProfile]) ->
             yield f"tasks: verify_profile {name} is not in {manifest.verify_profiles} ({known})"
 
 
+def _probe_problems(manifest: Manifest, profiles: dict[str, VerifyProfile]) -> Iterator[str]:
+    for index, task in enumerate(manifest.tasks):
+        profile = profiles.get(task.verify_profile, VerifyProfile())
+        probes = [step.probe for step in profile.steps if step.probe is not None]
+        of_task = f"tasks.{index}.verify_profile: {task.verify_profile} probes"
+        if probes and manifest.node is None:
+            yield f"{of_task} a contract, and the manifest names no node that has it"
+        if task.contract_id is None and any(probe.contract is None for probe in probes):
+            yield f"{of_task} the task's contract: give {task.id} a contract_id, or name one there"
+
+
 def load_project(path: Path) -> ThreadProject:
     """Load and check a manifest. Raises ManifestProblems with every problem."""
     path = path.resolve()
@@ -169,6 +186,7 @@ def load_project(path: Path) -> ThreadProject:
         registry = path.parent / manifest.verify_profiles
         profiles = read_model(registry, VerifyRegistry, "verify_profiles").profiles
         problems += _profile_problems(manifest, profiles)
+        problems += _probe_problems(manifest, profiles)
     except ManifestProblems as error:
         problems += error.problems
     workspace = (path.parent / manifest.workspace).resolve()

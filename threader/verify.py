@@ -4,7 +4,9 @@ The first layer, after parsing, is `writes.plan_writes`. This module has the oth
 and lint steps after the writes, then the smoke steps.
 """
 
+import os
 import shlex
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,18 +38,28 @@ class VerifyContext:
 
 
 def base_environment(profile: VerifyProfile, environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment of the steps: what the profile lets them inherit, and its own variables."""
+    """The environment of the steps: what the profile lets them inherit, and its own variables.
+    Probes find `cacp` last on the PATH."""
     if profile.inherit_env is True:
         kept = dict(environ)
     else:
         names = ["PATH", "HOME"] if profile.inherit_env is False else profile.inherit_env
         kept = {name: environ[name] for name in names if name in environ}
-    return {**kept, **profile.env}
+    environment = {**kept, **profile.env}
+    if any(step.probe is not None for step in profile.steps):
+        folders = (environment.get("PATH"), str(Path(sys.executable).parent))
+        environment["PATH"] = os.pathsep.join(filter(None, folders))
+    return environment
 
 
 def in_order(profile: VerifyProfile) -> list[VerifyStep]:
     """The steps as they run: smoke steps last."""
     return sorted(profile.steps, key=lambda step: step.layer == "smoke")
+
+
+def _command(step: VerifyStep) -> str:
+    assert step.cmd is not None, "threader.probe_step makes commands of probes"
+    return step.cmd
 
 
 def script_of(profile: VerifyProfile) -> str:
@@ -56,17 +68,17 @@ def script_of(profile: VerifyProfile) -> str:
     lines = []
     for step in in_order(profile):
         given = "".join(f"{name}={shlex.quote(value)} " for name, value in step.env.items())
-        place, command = shlex.quote(step.cwd), shlex.quote(step.cmd)
+        place, command = shlex.quote(step.cwd), shlex.quote(_command(step))
         lines.append(f"(cd {place} && {given}/bin/sh -c {command}) || exit $?")
     return "\n".join(lines)
 
 
 async def _run_step(step: VerifyStep, env: dict[str, str], check: VerifyContext) -> Failure | None:
     with check.log_path.open("ab") as log:
-        log.write(f"\n=== {step.name}: {step.cmd}\n".encode())
+        log.write(f"\n=== {step.name}: {_command(step)}\n".encode())
         start = log.tell()
     ended = await run_process(
-        ["/bin/sh", "-c", step.cmd],
+        ["/bin/sh", "-c", _command(step)],
         cwd=check.cwd / step.cwd,
         env={**env, **step.env, MARKER: check.marker},
         log_path=check.log_path,

@@ -2,14 +2,17 @@
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import Result
 
+from tests.cli.run import ROOT
 from tests.cli.threader import invoke
-from tests.support.node import AGENT, REPO, Node
+from tests.proof.provider import CONTRACT
+from tests.support.node import AGENT, REPO, Node, free_port
 from tests.support.runner import COMMIT, Runner
 from tests.support.team import Team
 from tests.threader.projects import Bench, result_block, write
@@ -22,9 +25,11 @@ TEST = ("test", 'test "$(cat user.txt)" = right')
 class Workshop:
     """A run with a contract to implement, and a runner's keys beside it."""
 
-    def __init__(self, team: Team, folder: Path, *, isolation: str = "worktree") -> None:
+    def __init__(
+        self, team: Team, folder: Path, *, isolation: str = "worktree", **contract: Any
+    ) -> None:
         self.team = team
-        self.contract = team.agreed(name="Built by a run")
+        self.contract = team.agreed(name="Built by a run", **contract)
         team.frontend("implementation/complete", contractId=self.contract, commit=COMMIT)
         task = {"id": "A", "contract_id": self.contract, "verify_profile": "tested"}
         self.bench = Bench(folder / "p", [task, "B"], isolation=isolation)
@@ -90,6 +95,36 @@ def test_what_a_run_has_merged_is_proven_by_a_runner(proven: Team, tmp_path: Pat
     assert 'test "$(cat user.txt)" = right' in listed["receipt"]["command"]
     assert shop.git("worktree", "list").count("\n") == 0
     assert shop.git("status", "--porcelain") == ""
+
+
+def test_a_probe_of_a_profile_is_of_the_tasks_contract(proven: Team, tmp_path: Path) -> None:
+    """It starts the provider that the task wrote; the receipt is of the same probe again."""
+    shop = Workshop(proven, tmp_path, content=CONTRACT)
+    port = free_port()
+    serve = f'PYTHONPATH={ROOT} exec {sys.executable} -m tests.proof.provider "$(cat port.txt)"'
+    probe = {"base_url": f"http://127.0.0.1:{port}/honest", "serve": serve, "cases": 5}
+    shop.bench.profiles["tested"] = {"steps": [{"name": "users", "probe": probe}]}
+    shop.bench.answer("A", result_block("A", writes=[write("port.txt", str(port))]))
+    shop.run()
+    done = shop.receipts("--json")
+    assert done.exit_code == 0, done.stderr
+    assert shop.status == "verified"
+    [listed] = proven.backend("receipt/list", contractId=shop.contract)["receipts"]
+    assert "/honest --cases 5 --seed 0 --serve" in listed["receipt"]["command"]
+    assert shop.git("status", "--porcelain") == ""
+
+
+def test_a_probe_that_fails_fails_the_task(proven: Team, tmp_path: Path) -> None:
+    shop = Workshop(proven, tmp_path, content=CONTRACT)
+    url = f"http://127.0.0.1:{free_port()}"
+    probe = {"base_url": url, "serve": "echo no such module; exit 1"}
+    shop.bench.profiles["tested"] = {"steps": [{"name": "users", "probe": probe}]}
+    shop.bench.manifest["healer"] = None
+    run = shop.bench.open()
+    drive(run, plain=True, compat=None, as_json=False)
+    log = "".join(path.read_text() for path in shop.bench.state_dir.rglob("*verify*"))
+    assert "  | no such module" in log
+    assert "=== users: exit code 4" in log
 
 
 def test_what_fails_as_a_runner_sees_it_proves_nothing(proven: Team, tmp_path: Path) -> None:

@@ -72,6 +72,28 @@ def test_a_steps_folder_stays_inside(tmp_path: Path) -> None:
     assert any("profiles.none.x" in line for line in problems(bench.root / "manifest.json"))
 
 
+PROBE: dict[str, Any] = {"name": "probe", "probe": {"base_url": "http://127.0.0.1:8000"}}
+NODE = {"url": "http://127.0.0.1:8080", "project_id": "p", "agent_id": "a"}
+
+
+def test_a_probe_needs_a_contract_of_a_node(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "p", ["A", {"id": "B", "contract_id": "c1"}])
+    bench.profiles["none"] = {"steps": [PROBE]}
+    assert problems(bench.save()) == [
+        "tasks.0.verify_profile: none probes a contract, and the manifest names no node that has "
+        "it",
+        "tasks.0.verify_profile: none probes the task's contract: give A a contract_id, or name "
+        "one there",
+        "tasks.1.verify_profile: none probes a contract, and the manifest names no node that has "
+        "it",
+    ]
+    bench.manifest["node"] = NODE
+    bench.manifest["tasks"].pop(0)
+    project = load_project(bench.save())
+    [step] = project.profile_of(project.manifest.tasks[0]).steps
+    assert str(step.cmd).endswith("-- c1")
+
+
 def test_inside(tmp_path: Path) -> None:
     assert inside(tmp_path, "a/../b") == tmp_path / "b"
     assert inside(tmp_path, "../b") is None

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,14 @@ def test_the_environment_is_the_operators(tmp_path: Path) -> None:
     assert base_environment(bare, environ) == {"PATH": "/bin"}
     step = {"name": "build", "cmd": 'test "$A$B" = 12', "env": {"B": "2"}}
     assert check(tmp_path, step, env={"A": "1"}) is None
+
+
+def test_probes_find_cacp_last_on_the_path() -> None:
+    step = {"name": "probe", "probe": {"base_url": "http://127.0.0.1:8000"}}
+    profile = VerifyProfile.model_validate({"steps": [step]})
+    own = str(Path(sys.executable).parent)
+    assert base_environment(profile, {"PATH": "/bin"}) == {"PATH": f"/bin:{own}"}
+    assert base_environment(profile, {}) == {"PATH": own}
 
 
 @pytest.mark.parametrize(
