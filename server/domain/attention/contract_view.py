@@ -4,8 +4,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from contracts.compare import compare
-from contracts.recognise import read
 from schemas.base import iso, present
 from schemas.contract import UNSETTLED, ContractType
 from schemas.facts import ResponseFact, VerificationFact, VersionFact
@@ -400,6 +398,10 @@ class _ContractView:
 
     def _broken(self, before: VersionFact) -> dict[str, Any]:
         """Whom the current version breaks that is built to another one."""
+        # As in server/methods/cacp/content_reading.py, by the first that needs it.
+        from contracts.compare import compare
+        from contracts.recognise import read
+
         comparison = compare(
             read(before.content, before.dialect, self.subject.type),
             read(self.current.content, self.current.dialect, self.subject.type),

@@ -1,5 +1,9 @@
 """The contents of contracts, read in their dialect and compared: in a thread, as that may take
-seconds, and never while the node's one writer waits."""
+seconds, and never while the node's one writer waits.
+
+What reads and compares is imported by the first call that needs it: a start would take a twentieth
+longer.
+"""
 
 import asyncio
 from collections.abc import Mapping
@@ -8,10 +12,8 @@ from typing import Any
 import orjson
 
 from contracts.changes import ContractComparison
-from contracts.compare import compare
 from contracts.json_text import path_text
 from contracts.model import Interface
-from contracts.recognise import is_parsed, read
 from schemas.contract import ContractType
 from schemas.dialect import DialectName
 from schemas.facts import VersionFact
@@ -31,6 +33,8 @@ async def checked(
     content: Mapping[str, Any], dialect: DialectName | None, type: ContractType | None
 ) -> Interface:
     """The content in its dialect. Raises InvalidInput if it is invalid in the one declared."""
+    from contracts.recognise import is_parsed, read
+
     if len(orjson.dumps(content)) <= SMALL and not is_parsed(content, dialect):
         interface = read(content, dialect, type)
     else:
@@ -67,6 +71,9 @@ def compared(
     node: Node, type: ContractType, before: VersionFact, after: VersionFact
 ) -> ContractComparison:
     """Two versions compared; what was compared before is kept. It may take seconds."""
+    from contracts.compare import compare
+    from contracts.recognise import read
+
     key = (before.digest, before.dialect, after.digest, after.dialect, type)
     known = node.comparisons.get(key)
     if known is None:

@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import Any
 
 from contracts.changes import ContractComparison
-from contracts.recognise import dialect_of, read
 from schemas.base import iso, present
 from schemas.contract import ContractType
 from schemas.contract_diff import CompareParams, CompareResult, DiffParams, DiffResult
@@ -54,6 +53,8 @@ def compare(ctx: Context, params: CompareParams) -> dict[str, Any]:
     what changed, whom it breaks, and which repos it burdens. What can't be decided is `unknown`,
     which is never to be taken as fine.
     """
+    from contracts.recognise import dialect_of
+
     project = open_project(ctx, params.project_id)
     header = contracts.header_of(ctx.db, params.project_id, params.contract_id)
     if header is None:
@@ -86,6 +87,8 @@ def compare(ctx: Context, params: CompareParams) -> dict[str, Any]:
 
 def _given(params: CompareParams, current: VersionFact, type: ContractType) -> VersionFact:
     """A content that was given, as a version. Raises InvalidInput, as it would if it was."""
+    from contracts.recognise import read
+
     assert params.content is not None
     dialect = params.dialect or current.dialect
     content_reading.check(read(params.content, dialect, type), dialect)

@@ -4,8 +4,6 @@ from typing import Any
 
 import orjson
 
-from contracts.compare import compare
-from contracts.recognise import read
 from server.domain.errors import NotFound
 from server.methods.cacp.contract_diff import content_difference
 from server.page import contract_story as story
@@ -113,6 +111,10 @@ def _difference(call: PageCall, at: dict[str, str], contents: dict[int, Any]) ->
 def _conflicts(call: PageCall, at: dict[str, str], names: dict[str, str]) -> list[dict[str, Any]]:
     """Versions that lost a race, each beside the current one. Their contents are in
     cacp/contract/conflicts."""
+    # As in server/methods/cacp/content_reading.py, by the first that needs it.
+    from contracts.compare import compare
+    from contracts.recognise import read
+
     lost = call.ask("cacp/contract/conflicts", **at)["conflicts"]
     return [
         {
