@@ -24,9 +24,12 @@ from cli.terminal import REFUSED, USAGE, fail, notice, print_json
 
 if TYPE_CHECKING:
     from proof.agreed import AgreedContract
-    from proof.messages import WireRequest
-    from proof.mock import Mock, Mocked
+    from proof.mock import Mock
     from proof.recording_check import RecordingCheck
+
+
+MOCK_URL = "CACP_MOCK_URL"
+"""The variable that tells a command where the mock is."""
 
 
 class _MockGroup(TyperGroup):
@@ -70,10 +73,19 @@ def serve(
         Path | None,
         typer.Option("--record", metavar="FILE", help="Append each exchange to this file, JSONL."),
     ] = None,
+    command: Annotated[
+        str | None,
+        typer.Option(
+            "--run",
+            metavar="COMMAND",
+            help="Serve only while this runs in a shell, which has the mock's address as "
+            f"{MOCK_URL}, and end with its exit status.",
+        ),
+    ] = None,
     url: UrlOption = DEFAULT_URL,
     key: KeyOption = None,
 ) -> None:
-    """Serve every agreed endpoint of a project until Ctrl-C.
+    """Serve every agreed endpoint of a project until Ctrl-C, or while a command runs.
 
     A request that breaks its contract is refused: the answer says what is wrong, where, and what
     would be right. Else the answer is an example of the contract, or made from its schema, the same
@@ -81,9 +93,12 @@ def serve(
     named example. A contract of GraphQL is served at /graphql. Each answer has the header
     X-CACP-Mock.
 
+    With --run, exit status 1 means that a request broke its contract too, and 4 that none came.
+
     \b
     Examples:
       cacp mock Coupons
+      cacp mock Coupons --port 0 --run 'npm test'
       cacp mock serve Coupons --port 4010 --record calls.jsonl
       cacp mock --file openapi.json --seed 7
     """
@@ -95,7 +110,7 @@ def serve(
     _tell(mock, contracts)
     if not mock.served and not mock.graphql:
         fail(NOT_RUN, "no agreed contract has an endpoint with a method and a path to serve")
-    _run(mock, host, port, record)
+    _run(mock, host, port, record, command)
 
 
 @app.command()
@@ -181,14 +196,11 @@ def _tell(mock: "Mock", contracts: "list[AgreedContract]") -> None:
         notice(line)
 
 
-def _run(mock: "Mock", host: str, port: int, record: Path | None) -> None:
-    """Serve until the process is told to end."""
+def _run(mock: "Mock", host: str, port: int, record: Path | None, command: str | None) -> None:
+    """Serve until the process is told to end, or the command has."""
     import socket
 
-    import uvicorn
-
-    from proof.graphql_http import PATH
-    from proof.mock_app import mock_app
+    from cli.mock_server import MockServer
     from proof.recording import Recorder
 
     try:
@@ -196,15 +208,30 @@ def _run(mock: "Mock", host: str, port: int, record: Path | None) -> None:
         listening = socket.create_server((host, port))
     except OSError as error:
         fail(USAGE, f"can't listen at {host}:{port} or write {record}: {error.strerror}")
-
-    def seen(request: "WireRequest", mocked: "Mocked") -> None:
-        if recorder is not None:
-            recorder.add(request, mocked)
-        wrong = f" {'; '.join(map(str, mocked.breaches))}" if mocked.breaches else ""
-        line = f"{mocked.answer.status} {request.method} {request.target}{wrong}"
-        notice(line)
-
     own = f"http://{host}:{listening.getsockname()[1]}"
+    server = MockServer(mock, listening, recorder, is_quiet=command is not None)
+    if command is None:
+        _say_where(mock, own)
+        server.serve()
+        return
+    from proof.git_tree import clean_environment
+
+    status = server.serve_beside(command, clean_environment() | {MOCK_URL: own})
+    if status:
+        fail(status, f"--run ended with status {status}")
+    if server.refused:
+        requests = f"{server.refused} of {server.asked} requests"
+        fail(REFUSED, f"{requests} broke their contract, or are in none")
+    if not server.asked:
+        fail(
+            NOT_RUN, f"the command passed, and called nothing at {own}, which it has as {MOCK_URL}"
+        )
+    notice(f"{server.asked} requests, each as agreed")
+
+
+def _say_where(mock: "Mock", own: str) -> None:
+    from proof.graphql_http import PATH
+
     for served in mock.served:
         operation = served.check.operation
         typer.echo(f"{operation.method:7} {own}{served.base}{operation.route}")
@@ -212,8 +239,6 @@ def _run(mock: "Mock", host: str, port: int, record: Path | None) -> None:
         typer.echo(f"{'POST':7} {own}{PATH}")
     typer.echo(f"Ready at {own}")
     sys.stdout.flush()
-    config = uvicorn.Config(mock_app(mock, seen), log_level="warning", lifespan="off")
-    uvicorn.Server(config).run(sockets=[listening])
 
 
 def _print_check(checked: "RecordingCheck") -> None:
