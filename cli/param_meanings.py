@@ -53,7 +53,7 @@ MEANINGS = {
     "question": "What you want to know",
     "rationale": "Why it was decided so",
     "reason": "Why, in one line",
-    "receipt": "A runner's receipt, as it was signed: `cacp verify` makes one",
+    "receipt": "A runner's receipt, as it was signed: `cacp verify` or `cacp probe` makes one",
     "ref": "Where the artifact is",
     "repo": "A repository: its name, role and language; or only its name",
     "report": "What the runs found, in any form",

@@ -20,7 +20,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from rich.console import Console
 from rich.text import Text
 
-from tests.support.console import UUID, Shell, blocks, console_steps
+from tests.support.console import Shell, blocks, compare, console_steps
 from tests.support.mcp_agent import McpAgent, run
 from tests.support.node import Node
 
@@ -31,16 +31,6 @@ HOME = "/home/ada"
 """The home directory in the tutorial."""
 CLAUDE = '#!/bin/sh\necho "cacp: cacp mcp - ✔ Connected"\n'
 """Stands in for `claude mcp list`."""
-
-DIFFERS = {
-    UUID.pattern: "ID",
-    r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}\b": "ID",
-    r"\bkey_\w+": "KEY",
-    r"\b\d\d:\d\d:\d\d\b": "TIME",
-    r"127\.0\.0\.1:\d+": "NODE",
-    r"\b(just now|\d+ s ago)": "AGO",
-}
-"""What differs from run to run, and what stands for it."""
 
 
 class Played(NamedTuple):
@@ -174,23 +164,6 @@ def type_in(shell: Shell, home: Path, block: str) -> None:
         compare(command, shown, printed.replace(str(home), HOME))
         if command == PICTURED and "RECORD" in os.environ:
             PICTURE.write_text(picture(command, shell))
-
-
-def compare(what: str, shown: str, printed: str) -> None:
-    """Raises AssertionError if the tutorial shows other lines than were printed."""
-    lines = (
-        r"(?:.*\n)*?" if line == "…" else re.escape(line).replace("…", ".*") + r"\n"
-        for line in blank(shown)
-    )
-    text = "".join(f"{line}\n" for line in blank(printed))
-    if not re.fullmatch("".join(lines), text):
-        raise AssertionError(f"{what}\n{printed}\ninstead of\n{shown}")
-
-
-def blank(text: str) -> list[str]:
-    for pattern, stands in DIFFERS.items():
-        text = re.sub(pattern, stands, text)
-    return [line.strip() for line in text.strip().splitlines()]
 
 
 def picture(command: str, shell: Shell) -> str:

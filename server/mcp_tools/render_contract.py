@@ -100,7 +100,8 @@ def _proof(result: Json) -> Iterator[str]:
     if result["receipts"] or result["unproven"]:
         yield "\n## Proof: what runners found\n"
     for side in result["unproven"]:
-        yield f"- {_repo(side)} as {side['side']}: not proven; `cacp verify` makes a receipt"
+        what = f"{_repo(side)} as {side['side']}"
+        yield f"- {what}: not proven; `cacp verify` or `cacp probe` makes a receipt"
     for listed in result["receipts"]:
         ran = listed["receipt"]
         name = inline(listed.get("name") or ran["repo"])

@@ -8,6 +8,18 @@ from collections.abc import Mapping
 from pathlib import Path
 
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+DIFFERS = {
+    UUID.pattern: "ID",
+    r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}\b": "ID",
+    r"\bkey_\w+": "KEY",
+    r"\b\d\d:\d\d:\d\d\b": "TIME",
+    r"127\.0\.0\.1:\d+": "NODE",
+    r"\b(just now|\d+ s ago)": "AGO",
+    r"\b[0-9a-f]{12}\b": "COMMIT",
+    r"\b\d+\.\d+ ?s\b": "SECONDS",
+    r"\bseed \d+": "SEED",
+}
+"""What differs from run to run, and what stands for it."""
 _BLOCK = re.compile(r"^```([a-z]+)(?: (\S+))?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -26,6 +38,23 @@ def console_steps(block: str) -> list[tuple[str, str]]:
             command, shown = steps[-1]
             steps[-1] = (command, f"{shown}{line}\n")
     return steps
+
+
+def compare(what: str, shown: str, printed: str) -> None:
+    """Raises AssertionError if the document shows other lines than were printed."""
+    lines = (
+        r"(?:.*\n)*?" if line == "…" else re.escape(line).replace("…", ".*") + r"\n"
+        for line in blank(shown)
+    )
+    text = "".join(f"{line}\n" for line in blank(printed))
+    if not re.fullmatch("".join(lines), text):
+        raise AssertionError(f"{what}\n{printed}\ninstead of\n{shown}")
+
+
+def blank(text: str) -> list[str]:
+    for pattern, stands in DIFFERS.items():
+        text = re.sub(pattern, stands, text)
+    return [line.strip() for line in text.strip().splitlines()]
 
 
 class Shell:

@@ -195,7 +195,8 @@ class _ContractView:
             {
                 "receipt": "what a runner signs: run your tests with "
                 f"`cacp verify {at} -- COMMAND` on the commit that you named as complete, "
-                "which records it"
+                "which records it; or let `cacp probe` try a provider, `cacp mock check` hold a "
+                "consumer's recorded tests against the contract"
             },
         )
         by = VERIFIED_BY[self.current.verification or "receipt"]

@@ -100,8 +100,8 @@ def verify(ctx: Context, params: VerifyParams) -> dict[str, Any]:
             "status": "recorded" if sides else "verified",
             "unproven": shown_sides(sides, names_of(contract.project)),
             "note": f"This is recorded as your word. Version {current.version} is verified by "
-            f"{VERIFIED_BY[current.verification or 'receipt']}: `cacp verify` makes one, "
-            "cacp/receipt/record takes it",
+            f"{VERIFIED_BY[current.verification or 'receipt']}: `cacp verify`, `cacp probe` "
+            "and `cacp mock check` make one, cacp/receipt/record takes it",
         }
     return shown
 
