@@ -9,6 +9,7 @@ from schemas.base import iso, present
 from schemas.contract import AgreementPolicy
 from schemas.verification import VerificationPolicy
 from server.domain.agent_list import RepoOfAgent
+from server.domain.terms import ProjectTerms
 from server.store import context_packets, contracts
 from server.store.connection import Connection
 from server.store.sql import SQL, plain
@@ -89,6 +90,12 @@ class Membership(NamedTuple):
     members: tuple[RepoMember, ...]
     is_archived: bool = False
     verification_policy: VerificationPolicy = "word"
+
+    @property
+    def terms(self) -> ProjectTerms:
+        """What versions freeze of a project."""
+        roles = {member.repo_id: member.role for member in self.members}
+        return ProjectTerms(self.verification_policy, roles)
 
 
 def membership(db: Connection, project_id: str) -> Membership | None:

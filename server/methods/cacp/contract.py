@@ -38,7 +38,7 @@ from server.domain.contract import Facts
 from server.domain.contract_steps import Party
 from server.domain.errors import InvalidInput, NotFound, TooLarge
 from server.domain.identifiers import begun_by
-from server.domain.terms import ProjectTerms, VersionTerms, terms_of
+from server.domain.terms import VersionTerms, terms_of
 from server.domain.timeline import timeline_of
 from server.methods.base import (
     CallSession,
@@ -76,7 +76,7 @@ class OpenContract:
         """The terms of the next version. Raises InvalidInput for roles that don't fit."""
         current = domain.current_of(self.facts)
         first_author = domain.line_of(self.facts)[0].repo_id
-        project = project_terms(self.project)
+        project = self.project.terms
         return terms_of(
             project, self.header.type, parties, named, first_author=first_author, before=current
         )
@@ -153,7 +153,7 @@ def propose(ctx: Context, params: ProposeParams) -> dict[str, Any]:
     )
     parties = _parties(project, params.parties)
     named = _roles(project, params.roles)
-    terms = terms_of(project_terms(project), params.type, parties, named, first_author=who.repo_id)
+    terms = terms_of(project.terms, params.type, parties, named, first_author=who.repo_id)
     version = VersionFact(
         version=1,
         digest=check_sendable(params.content),
@@ -407,12 +407,6 @@ def conflicts(ctx: Context, params: ListConflictsParams) -> dict[str, Any]:
         for lost, current in contracts.conflicts(ctx.db, contract_id)
     ]
     return {"conflicts": lost_races}
-
-
-def project_terms(project: Membership) -> ProjectTerms:
-    """What versions freeze of a project."""
-    roles = {member.repo_id: member.role for member in project.members}
-    return ProjectTerms(project.verification_policy, roles)
 
 
 def by_name(project: Membership, roles: Mapping[str, PartyRole]) -> dict[str, PartyRole]:

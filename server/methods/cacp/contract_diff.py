@@ -14,7 +14,7 @@ from server.domain.errors import InvalidInput
 from server.domain.line_diff import DiffLine, DiffRow, line_diff
 from server.methods.base import Context, open_project, reads
 from server.methods.cacp import content_reading
-from server.methods.cacp.contract import by_name, no_contract, project_terms
+from server.methods.cacp.contract import by_name, no_contract
 from server.store import contracts
 from server.store.projects import Membership
 
@@ -73,7 +73,7 @@ def compare(ctx: Context, params: CompareParams) -> dict[str, Any]:
     before = basis if params.from_ is None else _version(line, "from", params.from_)
     comparison = content_reading.compared(ctx.node, header.type, before, after)
     author = None if params.content is not None else after.repo_id
-    roles = domain.roles_in(header.type, facts, current, project_terms(project).repo_roles)
+    roles = domain.roles_in(header.type, facts, current, project.terms.repo_roles)
     burdened = content_reading.concerned(comparison, roles, author)
     return {
         "contractId": params.contract_id,

@@ -23,7 +23,7 @@ from server.domain.proof import ProofProblem, Side, problem_of
 from server.domain.receipts import ReceiptPlace, judged, receipts_of
 from server.methods.base import Context, open_project, reads, writes
 from server.methods.cacp.authority import has_standing
-from server.methods.cacp.contract import no_contract, project_terms
+from server.methods.cacp.contract import no_contract
 from server.store import contracts, keys
 from server.store.contracts import ContractHeader
 from server.store.projects import Membership
@@ -173,5 +173,5 @@ def _open(ctx: Context, params: ContractParams) -> tuple[Membership, ContractHea
 
 def _roles(project: Membership, header: ContractHeader, facts: Facts) -> dict[str, PartyRole]:
     """The roles of the parties of the current version."""
-    repo_roles = project_terms(project).repo_roles
-    return domain.roles_in(header.type, facts, domain.current_of(facts), repo_roles)
+    current = domain.current_of(facts)
+    return domain.roles_in(header.type, facts, current, project.terms.repo_roles)

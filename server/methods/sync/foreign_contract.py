@@ -16,7 +16,6 @@ from server.domain.identifiers import names_beginner
 from server.domain.lineage import VERSION_JUMP_MAX
 from server.domain.terms import terms_of
 from server.methods.base import Context
-from server.methods.cacp.contract import project_terms
 from server.methods.sync.sending_peer import SendingPeer
 from server.store import contracts, peers
 from server.store.contracts import ContractHeader
@@ -62,7 +61,7 @@ def _apply(
     current = domain.current_of(facts) if facts else None
     parties = tuple(member.repo_id for member in source.project.members)
     terms = terms_of(
-        project_terms(source.project),
+        source.project.terms,
         header.type if header else shown.type,
         parties,
         None,
