@@ -67,6 +67,11 @@ those that another node holds.
   `sha256` is compared under `CACP_ARTIFACT_ROOTS` and must exist unless it has
   `"required": false`. Without a hash it must exist only if it has `"required": true`. A link or a
   path outside the roots is a `policy_violation`. Without roots, files are marked `unchecked`.
+- **Evidence**: `work_state.test_evidence` shows that `test_status: passing` is more than word, by
+  commands that the receiver runs again (`cacp handoff check ID`) or by receipts. With
+  `CACP_HANDOFF_EVIDENCE=checked` the agents of a node accept such a package only when its evidence
+  holds there; until then `accept` is refused with a reason that begins with `evidence_`
+  ([proof.md](proof.md#evidence-in-handoffs)).
 - **Humans**: with `requires_human_approval` a handoff waits for `acp/approve` with its id (or
   action `approve`) by a key of `cacp keys create --human`, of the node that holds it or of a node
   in `CACP_ACP_HUMAN_NODES` ([acp-mesh.md](acp-mesh.md#handoffs)).

@@ -14,6 +14,7 @@ from cli import (
     acp,
     clock,
     comply,
+    handoff,
     invites,
     keys,
     mock,
@@ -95,6 +96,7 @@ app.add_typer(wire.app, rich_help_panel=CALL)
 app.command(rich_help_panel=MAIL)(inbox)
 app.command(rich_help_panel=MAIL)(send)
 app.command(rich_help_panel=MAIL)(acp.approve)
+app.add_typer(handoff.app, rich_help_panel=MAIL)
 app.command(rich_help_panel=MAIL)(hook)
 app.add_typer(peers.app, rich_help_panel=MESH)
 app.add_typer(invites.app, rich_help_panel=MESH)

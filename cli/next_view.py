@@ -14,6 +14,8 @@ from schemas.plain import clean, one_line
 Json = dict[str, Any]
 URGENCIES = {"urgent": "bold red", "high": "yellow", "normal": "white", "low": "dim"}
 """Each urgency with its colour, the most urgent first."""
+CHECK = "acp/handoff/check"
+"""A command of its own finds out its params."""
 AGE, PROJECT = 6, 16
 """Columns of an item's age, and the most of its project's name."""
 
@@ -56,6 +58,9 @@ def commands(item: Json, types: Mapping[str, Mapping[str, str]]) -> Iterator[str
         if step["method"] == "acp/approve":
             yield from _approval(step["params"])
             continue
+        if step["method"] == CHECK:
+            yield f"cacp handoff check {shlex.quote(one_line(step['params']['handoff_id']))}"
+            continue
         of_method = types.get(step["method"], {})
         params, left_open = filled(step)
         words = [word(name, value) for name, value in params.items()]
@@ -87,6 +92,8 @@ def hints(item: Json) -> Iterator[str]:
     """What to put where a command leaves something open."""
     if item["kind"] not in ("mail", "approve"):
         for step in item["next"]:
+            if step["method"] == CHECK:
+                continue
             for name, what in (step.get("fill") or {}).items():
                 yield f"{one_line(name)}: {one_line(what)}"
 

@@ -2,10 +2,12 @@
 
 import hashlib
 import os
+import signal
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,7 +35,7 @@ class EndedCommand:
     started_at: str
     duration: int
     problem: str = ""
-    """Why it could not be started."""
+    """Why it could not be started, or was not awaited."""
 
     @property
     def passed(self) -> bool:
@@ -55,9 +57,11 @@ def run_command(
     folder: Path,
     printed: Callable[[bytes], None],
     environment: Mapping[str, str] | None = None,
+    time_limit: float | None = None,
 ) -> EndedCommand:
     """Run a command in a folder, without a shell; `printed` is given each piece of its output.
-    Without an `environment` it has this process's."""
+    Without an `environment` it has this process's. With a `time_limit`, in seconds, it is ended
+    after it, and whatever it has started ends with it."""
     started_at = datetime.now(UTC).isoformat(timespec="microseconds")
     began = time.monotonic()
     digest = hashlib.sha256()
@@ -74,6 +78,7 @@ def run_command(
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             env={**(environment or clean_environment()), "PWD": str(folder)},
+            start_new_session=time_limit is not None,
         )
     except OSError as error:
         code = NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_RUNNABLE
@@ -82,15 +87,25 @@ def run_command(
     pump = threading.Thread(target=_pass_on, args=(running.stdout, digest.update, printed))
     pump.daemon = True
     pump.start()
+    problem = ""
     try:
-        code = running.wait()
+        code = running.wait(time_limit)
+    except subprocess.TimeoutExpired:
+        problem = f"it did not end within {time_limit:g} s"
+        code = -signal.SIGKILL
     except BaseException:
         running.kill()
         running.wait()
         raise
+    finally:
+        if time_limit is not None:
+            # macOS answers EPERM when only zombies are left.
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(running.pid, signal.SIGKILL)
+            running.wait()
     # What it has left in the background may keep its output open.
     pump.join(DRAIN_SECONDS)
-    return ended(code if code >= 0 else SIGNALLED - code)
+    return ended(code if code >= 0 else SIGNALLED - code, problem)
 
 
 def _pass_on(

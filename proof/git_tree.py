@@ -84,12 +84,23 @@ class GitTree:
         except GitProblem:
             return None
 
+    def has(self, commit: str) -> bool:
+        """Whether the repository has a commit, by its whole hash. Nothing is fetched."""
+        try:
+            _git(self.top, "cat-file", "-e", f"{commit}^{{commit}}", **OFFLINE)
+        except GitProblem:
+            return False
+        return True
+
     @contextmanager
-    def worktree(self, commit: str) -> Iterator[Path]:
-        """The same folder in a temporary worktree at another commit. Raises GitProblem."""
+    def worktree(self, commit: str, *, fetches: bool = True) -> Iterator[Path]:
+        """The same folder in a temporary worktree at another commit. No hook is run: one of that
+        commit is not this checkout's. Unless it `fetches`, a partial clone lacks what it lacks.
+        Raises GitProblem."""
         with tempfile.TemporaryDirectory(prefix="cacp-base-", ignore_cleanup_errors=True) as at:
             place = Path(at) / self.top.name
-            _git(self.top, "worktree", "add", "--detach", str(place), commit)
+            add = ("-c", f"core.hooksPath={os.devnull}", "worktree", "add", "--detach", str(place))
+            _git(self.top, *add, commit, **{} if fetches else OFFLINE)
             try:
                 inside = place / self.folder.relative_to(self.top.resolve())
                 if not inside.is_dir():
@@ -109,7 +120,11 @@ _OF_ONE_CHECKOUT = frozenset(
 )
 
 
-def _git(folder: Path, *words: str) -> str:
+OFFLINE = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
+"""Keep git from fetching what a partial clone lacks: the first of git 2.45, the second of all."""
+
+
+def _git(folder: Path, *words: str, **environment: str) -> str:
     """What a git command prints. Raises GitProblem."""
     try:
         done = subprocess.run(
@@ -118,13 +133,13 @@ def _git(folder: Path, *words: str) -> str:
             check=False,
             text=True,
             errors="surrogateescape",
-            env=clean_environment() | {"LC_ALL": "C"},
+            env=clean_environment() | {"LC_ALL": "C"} | environment,
             stdin=subprocess.DEVNULL,
         )
     except FileNotFoundError:
         raise GitProblem("git is not installed here: a receipt names a commit") from None
     if done.returncode:
-        lines = done.stderr.strip().splitlines() or [f"git {words[0]} failed"]
+        lines = done.stderr.strip().splitlines() or ["git failed"]
         fatal = [line for line in lines if line.startswith("fatal: ")] or lines
         raise GitProblem(fatal[0].removeprefix("fatal: ").strip())
     return done.stdout.rstrip("\n")

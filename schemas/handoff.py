@@ -16,6 +16,7 @@ from schemas.acp import (
 )
 from schemas.acp_payloads import Sha256
 from schemas.base import Identifier, Result, Strings, Text, Timestamp
+from schemas.handoff_evidence import HandoffEvidence, HandoffTestEvidence, check_evidence
 
 HandoffStatus = Literal[
     "draft",
@@ -90,6 +91,13 @@ class HandoffWorkState(ACPStrict):
     branch: Identifier | None = None
     worktree_path: Annotated[str, StringConstraints(max_length=4_096)] | None = None
     test_status: Literal["passing", "failing", "untested"] | None = None
+    test_evidence: HandoffTestEvidence | None = None
+    """What shows that tests pass. Not in the specification: without it `passing` is word."""
+
+    @model_validator(mode="after")
+    def _fits_its_evidence(self) -> Self:
+        check_evidence(self.test_status, self.test_evidence)
+        return self
 
 
 class HandoffArtifact(ACPStrict):
@@ -323,6 +331,8 @@ class HandoffResult(Result):
     handoff: HandoffSummary | None = None
     package: ACPHandoffPackage | None = None
     artifacts: list[ArtifactCheck] | None = None
+    evidence: HandoffEvidence | None = None
+    """With `package`, if that says that tests pass."""
     next_step: str | None = None
     """What the caller may do next, as text."""
     history: list[HandoffEvent] | None = None

@@ -306,6 +306,7 @@ def make_node(settings: Settings, secret: bytes, check_card: CardCheck) -> Node:
             offer_seconds=settings.handoff_offer_seconds,
             checks_files=bool(settings.artifact_roots),
             workq=bool(settings.workq_url),
+            asks_evidence=settings.handoff_evidence == "checked",
         ),
     )
 

@@ -172,6 +172,11 @@ class Settings(BaseSettings):
     handoff_offer_seconds: int = Field(
         3 * 24 * 3600, ge=1, description="Seconds until an unaccepted offer expires"
     )
+    handoff_evidence: Literal["word", "checked"] = Field(
+        "word",
+        description="What agents here need to accept a handoff whose tests are said to pass: the "
+        "sender's word, or evidence that was checked (`cacp handoff check`)",
+    )
     artifact_roots: Annotated[tuple[Path, ...], NoDecode] = Field(
         (),
         description="Folders in which the files of handoffs are checked against their sha256 "

@@ -86,6 +86,7 @@ NEXT = {
     "not_a_member": "Then call again.",
     "conflict": "Read the current version, then decide again.",
     "rate_limited": "Wait, then call again.",
+    "evidence_unchecked": "Then accept it. If you can't run commands, ask your user to.",
     "answer_too_large": "Ask for less: a smaller limit, or one thing at a time.",
     "insufficient_trust": "Your operator must give you a verified key.",
     "unreachable": "Tell your user, and continue without it for now; nothing was changed.",

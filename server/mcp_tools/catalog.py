@@ -347,7 +347,8 @@ _TABLE = (
         about={
             "action": _actions(handoff.NEEDED),
             "to": "The agent that should take over",
-            "package": "The task and all that its next owner must know",
+            "package": "The task and what its next owner must know; passing tests with "
+            "work_state.test_evidence.commands [{command, commit, exit_code}]",
             "detail": "The reason, for the other side",
             "summary": "What was done",
             "package_hash": "Of the package that you read; a changed one is refused",

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from schemas.handoff_evidence import STANDINGS
 from server.domain import untrusted
 from server.domain.next_call import next_call
 from server.domain.untrusted import Author, block, block_of_json, inline
@@ -202,6 +203,8 @@ def _handoff(result: Json) -> Iterator[str]:
     if result.get("package"):
         yield f"\n## Package\n\n{untrusted.WARNING}\n"
         yield block_of_json(result["package"], sender)
+    if result.get("evidence"):
+        yield from _evidence(result["evidence"])
     for check in result.get("artifacts") or ():
         outcome, detail = check["outcome"], inline(check["detail"])
         yield f"- artifact {inline(check['artifactId'])}: {outcome} ({detail})"
@@ -213,6 +216,23 @@ def _handoff(result: Json) -> Iterator[str]:
                 f"- {event['recordedAt']} {event['step']} → {event['after']} "
                 f"by {inline(event['actor'])} ({event['role']}){detail}"
             )
+
+
+def _evidence(evidence: Json) -> Iterator[str]:
+    yield f"- tests pass: {STANDINGS[evidence['standing']]}"
+    if evidence["required"] and evidence.get("problem"):
+        yield f"- you can't accept it yet: {evidence['problem']}"
+    for run in evidence["commands"]:
+        more = f" ({inline(run['detail'])})" if run.get("detail") else ""
+        yield (
+            f"- command {inline(run['command'], 300)} at `{run['commit'][:12]}`: "
+            f"{run['outcome'].replace('_', ' ')}{more}"
+        )
+    for named in evidence["receipts"]:
+        contract = inline(named.get("contract") or named["contractId"])
+        yield f"- receipt of {contract}: {named['outcome']} ({inline(named['detail'], 300)})"
+    if evidence.get("checkedBy"):
+        yield f"- checked by {inline(evidence['checkedBy'])} at {evidence['checkedAt']}"
 
 
 def _handoff_line(summary: Json) -> str:

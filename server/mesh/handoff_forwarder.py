@@ -4,6 +4,8 @@ One call in this node's name, and its response: nothing is queued or tried again
 can repeat a step, which changes nothing (docs/handoffs.md).
 """
 
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -12,7 +14,7 @@ from peers.errors import CallError, NotConnected, PeerRefused
 from schemas.errors import ErrorCode
 from schemas.handoff_mesh import HandoffCallResult, HandoffRefusal, RefusalKind
 from schemas.plain import one_line
-from server.domain.acp.handoff import HeldElsewhere
+from server.domain.acp.handoff import HeldElsewhere, package_hash
 from server.domain.errors import (
     Conflict,
     Forbidden,
@@ -49,8 +51,8 @@ async def forward(link: MeshChannel | None, call: HeldElsewhere) -> Any:
     if link is None:
         raise _away(call, "is not a peer of this node now", sent=False)
     try:
-        given = {"agent": call.agent, "call": call.call} | ({"human": True} if call.human else {})
-        answer = await link.ask("acp/sync/handoff", **given)
+        asked = {"agent": call.agent, "call": call.call} | ({"human": True} if call.human else {})
+        answer = await link.ask("acp/sync/handoff", **asked)
         result = HandoffCallResult.model_validate(answer)
     except NotConnected as error:
         raise _away(call, str(error), sent=False) from None
@@ -67,7 +69,31 @@ async def forward(link: MeshChannel | None, call: HeldElsewhere) -> Any:
         raise _refusal(result.refusal)
     if result.answer is None:
         raise _away(call, "answers with an empty result", sent=True)
-    return call.result(answer["answer"])
+    # What evidence is worth here is not that node's to say.
+    return call.result(
+        {name: value for name, value in answer["answer"].items() if name != "evidence"}
+    )
+
+
+async def accept_checked(
+    link: MeshChannel | None, call: HeldElsewhere, check: Callable[[Any], Awaitable[None]]
+) -> Any:
+    """As `forward`, of an acceptance, once `check` has let the package pass, which it is for. What
+    the other node says of the handoff's state is not asked: it would decide whether to check."""
+    read = replace(call, call={"action": "get", "handoff_id": call.handoff_id})
+    package = (await forward(link, read)).get("package")
+    if package is None:
+        raise _away(call, "answers without the package", sent=False)
+    digest = package_hash(package)
+    if call.call.get("package_hash") not in (None, digest):
+        raise Conflict(
+            "package_hash: differs from this handoff's package; fetch the handoff with action "
+            "'get'",
+            reason="hash_mismatch",
+            packageHash=digest,
+        )
+    await check(package)
+    return await forward(link, replace(call, call=call.call | {"package_hash": digest}))
 
 
 def _refusal(refusal: HandoffRefusal) -> Refusal:

@@ -6,6 +6,7 @@ them, one replica runs (`exchange`), and tells the others how it goes."""
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any, get_args
 
 from peers.clock import ClockVerdict
@@ -16,7 +17,7 @@ from server.mesh import exchange, peer_facts
 from server.mesh.clock_settling import ClockSettling
 from server.mesh.exchange import Exchange
 from server.mesh.file_fetcher import FileFetcher
-from server.mesh.handoff_forwarder import forward
+from server.mesh.handoff_forwarder import accept_checked, forward
 from server.mesh.handshake_client import HandshakeClient
 from server.mesh.peer_facts import PeerFacts, facts_of
 from server.mesh.peer_links import PeerLinks
@@ -24,6 +25,7 @@ from server.mesh.peer_status import PeerStatus
 from server.mesh.peer_tasks import SharedParts
 from server.mesh.peers_to_join import PeersToJoin
 from server.methods.base import Fetch
+from server.methods.cacp.handoff_evidence import check_holds, with_evidence
 from server.methods.sync.composer import Composer
 from server.node import Node
 from server.rpc.sync_batch import SyncIntake
@@ -149,7 +151,11 @@ class Supervisor(Service):
 
     async def forward(self, call: HeldElsewhere) -> Any:
         """The answer of the peer that holds what a call is about. Raises Refusal."""
-        answer = await forward(self.links.channels.get(call.node), call)
+        link, rules = self.links.channels.get(call.node), self._shared.node.handoffs
+        if rules.asks_evidence and call.call["action"] == "accept":
+            answer = await accept_checked(link, call, partial(self._check_evidence, call))
+        else:
+            answer = await forward(link, call)
         handoff = answer.get("handoff") or {}
         if handoff.get("status") in get_args(HandoffStatus):
             status = handoff["handoffId"], call.node, handoff["status"]
@@ -160,4 +166,12 @@ class Supervisor(Service):
                         transaction.connection, *status
                     )
                 )
-        return answer
+        if "package" not in answer:
+            return answer
+        return await self._database.read(
+            partial(with_evidence, rules=rules, answer=answer, agent_id=call.agent)
+        )
+
+    async def _check_evidence(self, call: HeldElsewhere, package: Any) -> None:
+        """Raises Conflict when the evidence of a package doesn't hold at this node."""
+        await self._database.read(partial(check_holds, handoff_id=call.handoff_id, package=package))

@@ -36,6 +36,7 @@ from server.methods.sync import (  # isort: skip
 from server.methods import rpc  # isort: skip
 from server.methods.handoff import (  # isort: skip
     actions,
+    check,
     forwarded,
     team,
     board,
@@ -71,6 +72,7 @@ __all__ = [
     "bans",
     "board",
     "channels",
+    "check",
     "context",
     "contract",
     "contract_agreed",

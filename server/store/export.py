@@ -41,6 +41,7 @@ ENTITIES = (
     "acp_audit",
     "handoffs",
     "handoff_history",
+    "handoff_checks",
     "teamspaces",
     "team_members",
     "tasks",

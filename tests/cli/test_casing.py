@@ -16,15 +16,16 @@ from cli.main import app
 from cli.mesh_view import NodeView, as_json
 from server.store.opening import prepare
 from tests.cli.run import cacp
-from tests.support.node import Node
+from tests.support.in_process_node import package
+from tests.support.node import AGENT, Node
 from tests.support.team import FRONTEND_AGENT, Team
 
 CAMEL = re.compile(r"[a-z][a-zA-Z0-9]*")
 SPECIFIED = frozenset(
-    {"card", "message", "messages", "waiting", "lines", "unread", "read", "counts"}
+    {"card", "message", "messages", "package", "waiting", "lines", "unread", "read", "counts"}
 )
-"""Members that another specification names: an ADP card, ACP messages; files of an export; the
-statuses of the threader's tasks."""
+"""Members that another specification names: an ADP card, ACP messages and packages; files of an
+export; the statuses of the threader's tasks."""
 OTHER_FORMATS = ("cacp comply ", "cacp thread ", "cacp wire ", "cacp discover", "cacp known")
 """Their output is that of another specification."""
 ELSEWHERE = (
@@ -94,6 +95,9 @@ def calls(node: Node, tmp_path_factory: pytest.TempPathFactory) -> dict[str, lis
         content = {"method": "GET", "path": "/a", "response": {name: "string?"}}
         (folder / f"{name}.json").write_text(json.dumps(content))
     samples, recording = _proof_files(folder)
+    offer = {"to": AGENT, "reason": "r", "package": package("casing")}
+    offered = node.call("acp/handoff", key=team.key, action="initiate", **offer)
+    handoff = offered["handoff"]["handoffId"]
     return {
         "cacp activity": [],
         "cacp agents": [],
@@ -109,6 +113,8 @@ def calls(node: Node, tmp_path_factory: pytest.TempPathFactory) -> dict[str, lis
         "cacp export": [str(folder / "dump")],
         "cacp inbox": [],
         "cacp keys operator": [],
+        "cacp handoff show": [handoff],
+        "cacp handoff check": [handoff],
         "cacp invite create": [],
         "cacp invite list": [],
         "cacp keys create": ["aid://example.com/casing@1.0.0", "--repo", "casing"],

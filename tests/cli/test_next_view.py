@@ -95,3 +95,12 @@ def test_a_shell_and_cacp_call_read_a_command_as_it_was_meant(params: dict[str, 
     line = " ".join(word(name, value) for name, value in params.items())
     if OPEN not in params.values():
         assert read_params(shlex.split(line)) == params
+
+
+def test_a_check_is_a_command_of_its_own() -> None:
+    """Which finds out the params that the step leaves open."""
+    params = {"handoff_id": "h-1", "package_hash": "0" * 64}
+    step = {"method": "acp/handoff/check", "params": params, "fill": {"commands": "how it ended"}}
+    waiting = item("handoff", next=[step])
+    assert list(commands(waiting, {})) == ["cacp handoff check h-1"]
+    assert list(next_view.hints(waiting)) == []

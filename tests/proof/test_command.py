@@ -110,3 +110,29 @@ def test_an_interruption_ends_it(tmp_path: Path) -> None:
         running.send_signal(signal.SIGINT)
         assert running.wait() != 0
     eventually(lambda: ends(int(note.read_text())))
+
+
+def test_a_time_limit_ends_it_and_all_that_it_has_started(tmp_path: Path) -> None:
+    """Even what ignores the usual signals."""
+    script = "trap '' TERM; sleep 600 & echo $$ $!; wait"
+    pieces: list[bytes] = []
+    run = run_command(["sh", "-c", script], tmp_path, pieces.append, time_limit=3.0)
+    assert run.problem == "it did not end within 3 s"
+    assert (run.exit_code, run.passed) == (137, False)
+    for pid in b"".join(pieces).split():
+        eventually(lambda pid=pid: not is_running(int(pid)))  # type: ignore[misc]
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process runs; one that has ended may wait for its parent."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+def test_within_its_time_it_is_as_any_command(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", "print('out'); raise SystemExit(3)"]
+    run = run_command(words, tmp_path, lambda piece: None, time_limit=600)
+    assert (run.exit_code, run.problem) == (3, "")

@@ -141,3 +141,43 @@ def test_what_git_tells_its_hooks_is_not_passed_on(
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
     assert GitTree.at(checkout.folder).commit == commit
     assert "GIT_DIR" not in clean_environment()
+
+
+def test_which_commits_it_has(checkout: Checkout) -> None:
+    commit = checkout.commit(a_txt="1")
+    tree = GitTree.at(checkout.folder)
+    assert tree.has(commit)
+    assert not tree.has("0" * 40)
+    assert not tree.has(checkout.git("rev-parse", "HEAD^{tree}")), "a tree is no commit"
+
+
+def test_a_worktree_runs_no_hook_of_its_commit(checkout: Checkout, tmp_path: Path) -> None:
+    """As a repository has them whose hooks are among its files."""
+    ran = tmp_path / "ran"
+    checkout.git("config", "core.hooksPath", "hooks")
+    checkout.write("hooks/post-checkout", f"#!/bin/sh\ntouch {ran}\n")
+    (checkout.folder / "hooks" / "post-checkout").chmod(0o755)
+    commit = checkout.commit(a_txt="1")
+    tree = GitTree.at(checkout.folder)
+    with tree.worktree(commit, fetches=False) as folder:
+        assert (folder / "hooks" / "post-checkout").is_file()
+    assert not ran.exists()
+
+
+def test_a_worktree_of_a_partial_clone_may_be_kept_from_fetching(
+    checkout: Checkout, tmp_path: Path
+) -> None:
+    commit = checkout.commit(a_txt="1" * 1_000)
+    checkout.git("config", "uploadpack.allowFilter", "true")
+    clone = Checkout(tmp_path / "clone")
+    source = f"file://{checkout.folder}"
+    clone.git("remote", "add", "origin", source)
+    clone.git("fetch", "-q", "--filter=blob:none", "origin", "main")
+    clone.git("update-ref", "refs/heads/main", commit)
+    clone.git("config", "remote.origin.promisor", "true")
+    clone.git("config", "extensions.partialClone", "origin")
+    tree = GitTree.at(clone.folder)
+    with pytest.raises(GitProblem), tree.worktree(commit, fetches=False):
+        pass
+    with tree.worktree(commit) as folder:
+        assert (folder / "a.txt").read_text() == "1" * 1_000

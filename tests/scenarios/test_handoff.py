@@ -4,6 +4,7 @@
 import re
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from tests.support.mail_agent import MailAgent as Worker
 from tests.support.mail_agent import agent
 from tests.support.mcp_agent import McpAgent, Refused, fact, over_http, over_stdio, run
 from tests.support.mesh import Mesh, agent_of, peers
-from tests.support.node import RpcError
+from tests.support.node import Node, RpcError
 from tests.support.waiting import eventually
 
 
@@ -216,3 +217,84 @@ def may_offer(sender: Worker, receiver: Worker) -> bool:
         return False
     sender.call("handoff", action="reject", handoff_id=handoff, code="other", detail="no")
     return True
+
+
+# --- evidence -----------------------------------------------------------------------------------
+
+EVIDENCE = {"commands": [{"command": "make test", "commit": "a" * 40, "exit_code": 0}]}
+
+
+def test_the_receivers_node_asks_for_evidence(mesh: Mesh) -> None:
+    """Design-next N2: whichever node holds the handoff, the receiver's decides on what it accepts,
+    by the checks that were made there."""
+    alpha = mesh.add("alpha")
+    beta = mesh.add("beta", alpha, handoff_evidence="checked")
+    eventually(lambda: len(peers(alpha)) == len(peers(beta)) == 1)
+    ana, ben = agent(alpha, "ana"), agent(beta, "ben")
+    known_both_ways(ana, ben)
+    offered_to_ben = {"action": "initiate", "to": ben.id, "reason": "r"}
+    made = ana.call("handoff", **offered_to_ben, package=claiming(PACKAGE, EVIDENCE))
+    handoff, digest = made["handoff"]["handoffId"], made["handoff"]["packageHash"]
+    eventually(partial(is_listed, ben, handoff))
+    (item,) = [each for each in attention(beta, ben) if each["kind"] == "handoff"]
+    assert "only when its evidence holds" in item["detail"]["waitsFor"]
+    shown = ben.call("handoff", action="get", handoff_id=handoff)
+    assert (shown["evidence"]["standing"], shown["evidence"]["required"]) == ("claimed", True)
+    assert "It can't be accepted yet" in shown["nextStep"]
+
+    accept = {"action": "accept", "handoff_id": handoff}
+    for given in (accept, accept | {"package_hash": digest}):
+        assert refused(ben, **given) == "evidence_unchecked"
+    assert refused(ben, **accept | {"package_hash": "0" * 64}) == "hash_mismatch"
+    other = {"handoff_id": handoff, "package_hash": "0" * 64, "commands": [{"exit_code": 0}]}
+    ben.call("handoff/check", **other)
+    assert refused(ben, **accept) == "evidence_unchecked", "that was of another package"
+    assert ana.call("handoff", action="get", handoff_id=handoff)["handoff"]["status"] == "proposed"
+
+    ben.call("handoff/check", **other | {"package_hash": digest})
+    checked = ben.call("handoff", action="get", handoff_id=handoff)["evidence"]
+    assert (checked["standing"], checked["checkedBy"]) == ("checked", ben.address)
+    assert ben.call("handoff", **accept)["handoff"]["status"] == "accepted"
+    assert alpha.query("SELECT count(*) FROM handoff_checks") == [(0,)]
+    with pytest.raises(RpcError) as stranger:
+        agent(beta, "bea").call("handoff/check", **other)
+    assert stranger.value.reason == "not_found"
+
+
+def test_word_of_another_node_is_not_evidence(mesh: Mesh) -> None:
+    alpha = mesh.add("alpha")
+    beta = mesh.add("beta", alpha, handoff_evidence="checked")
+    eventually(lambda: len(peers(alpha)) == len(peers(beta)) == 1)
+    ana, ben = agent(alpha, "ana"), agent(beta, "ben")
+    known_both_ways(ana, ben)
+    offered_to_ben = {"action": "initiate", "to": ben.id, "reason": "r"}
+    for evidence, reason in ((None, "evidence_missing"), (UNKNOWN, "evidence_unproven")):
+        made = ana.call("handoff", **offered_to_ben, package=claiming(PACKAGE, evidence))
+        handoff = made["handoff"]["handoffId"]
+        eventually(partial(is_listed, ben, handoff))
+        assert refused(ben, action="accept", handoff_id=handoff) == reason
+        ben.call("handoff", action="reject", handoff_id=handoff, code="other", detail="no proof")
+    handoff = offered(ana, ben)
+    eventually(partial(is_listed, ben, handoff))
+    taken = ben.call("handoff", action="accept", handoff_id=handoff)["handoff"]
+    assert taken["status"] == "accepted", "it claims nothing"
+
+
+UNKNOWN = {"receipts": [{"contract_id": "c", "signature": "A" * 86 + "=="}]}
+
+
+def claiming(whole: dict[str, Any], evidence: Any) -> dict[str, Any]:
+    """The package, whose tests are said to pass."""
+    work = whole["work_state"] | {"test_status": "passing"}
+    return whole | {"work_state": work | ({"test_evidence": evidence} if evidence else {})}
+
+
+def refused(agent: Worker, **call: Any) -> str:
+    with pytest.raises(RpcError) as error:
+        agent.call("handoff", **call)
+    return str(error.value.reason)
+
+
+def attention(node: Node, agent: Worker) -> list[dict[str, Any]]:
+    items: list[dict[str, Any]] = node.call("cacp/attention/list", key=agent.key)["items"]
+    return items

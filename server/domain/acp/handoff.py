@@ -70,6 +70,9 @@ class HandoffRules:
     """Whether artifacts are checked in configured folders."""
     workq: bool = False
     """Whether a gateway moves ownership of workq items."""
+    asks_evidence: bool = False
+    """Whether agents here accept a package whose tests are said to pass only when its evidence
+    holds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from schemas.handoff import HandoffStatus
 from schemas.teamspace import TeamRole
 from server.domain.acp import handoff as domain
 from server.domain.acp import teams
+from server.domain.acp.evidence import EvidenceProblem
 from server.domain.agents import same_agent
 from server.domain.attention.items import (
     Actor,
@@ -25,6 +26,9 @@ from server.domain.attention.mail import URGENCY, approval
 
 METHOD = "acp/handoff"
 TOOL = "acp_handoff"
+CHECK = "acp/handoff/check"
+RUN_AGAIN = ("evidence_unchecked", "evidence_failed")
+"""Reasons that a check may end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,10 @@ class HandoffSubject:
     members: Mapping[str, TeamRole] | None = None
     blocked: bool = False
     high_risk: bool = False
+    unproven: EvidenceProblem | None = None
+    """Why its receiver can't accept it yet, where its node asks for evidence."""
+    note: str | None = None
+    """What its receiver should know before it accepts."""
 
 
 def items(subject: HandoffSubject, who: Actor) -> Iterator[WaitingItem]:
@@ -61,7 +69,8 @@ def items(subject: HandoffSubject, who: Actor) -> Iterator[WaitingItem]:
     receives = same_agent(subject.to_agent, who.agent_id)
     sends = same_agent(subject.from_agent, who.agent_id)
     if subject.status == "proposed" and receives:
-        yield _item(subject, "Accept or reject", _accepting(subject))
+        verb = "Check the evidence of" if subject.unproven else "Accept or reject"
+        yield _item(subject, verb, _accepting(subject))
     elif subject.status == "accepted" and receives:
         yield _item(subject, "Begin", (_step(subject, "activate"),))
     elif subject.status == "activated" and receives and not subject.blocked:
@@ -107,12 +116,19 @@ def _step(subject: HandoffSubject, action: str, **fill: str) -> NextStep:
 
 
 def _accepting(subject: HandoffSubject) -> tuple[NextStep, ...]:
-    accept = {"action": "accept", "handoff_id": subject.handoff_id}
-    if subject.package_hash:
-        accept["package_hash"] = subject.package_hash
     reject = {"action": "reject", "handoff_id": subject.handoff_id}
     codes = {"code": "the reason, such as capacity_unavailable or other", "detail": "why"}
-    return NextStep(TOOL, METHOD, accept), NextStep(TOOL, METHOD, reject, codes)
+    refuse = NextStep(TOOL, METHOD, reject, codes)
+    if subject.unproven is None:
+        accept = {"action": "accept", "handoff_id": subject.handoff_id}
+        if subject.package_hash:
+            accept["package_hash"] = subject.package_hash
+        return NextStep(TOOL, METHOD, accept), refuse
+    if subject.unproven.reason not in RUN_AGAIN:
+        return (refuse,)
+    check = {"handoff_id": subject.handoff_id, "package_hash": subject.package_hash}
+    runs = f"how each command ended: `cacp handoff check {subject.handoff_id}`, in a checkout, "
+    return NextStep(None, CHECK, check, {"commands": f"{runs}runs and records them"}), refuse
 
 
 def _item(
@@ -130,15 +146,18 @@ def _item(
         "priority": subject.priority,
         "dueAt": subject.due_at,
         "packageHash": subject.package_hash,
+        "waitsFor": subject.unproven.why if subject.unproven else subject.note,
         "read": {
             "tool": TOOL,
             "method": METHOD,
             "params": {"action": "get", "handoff_id": subject.handoff_id},
         },
     }
+    # Without one the id stays what earlier releases have shown.
+    waits = () if subject.unproven is None else (subject.unproven.reason,)
     parties = f"from {named(subject.from_agent)}" if offered else f"to {named(subject.to_agent)}"
     return WaitingItem(
-        item_id(kind, subject.handoff_id, subject.status, subject.package_hash, gate),
+        item_id(kind, subject.handoff_id, subject.status, subject.package_hash, gate, *waits),
         kind,
         "low" if subject.status == "draft" else URGENCY[subject.priority],
         subject.since,

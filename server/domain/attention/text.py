@@ -113,6 +113,8 @@ def _detail(item: Json) -> Iterator[str]:
         parts = ("reason", "objective", "nextStep")
         texts = {part: detail[part] for part in parts if part in detail}
         yield _block(texts, Author(detail["from"], trust="verified"))
+        if "waitsFor" in detail:
+            yield f"Before it is accepted: {detail['waitsFor']}."
 
 
 def _of_contract(kind: str, detail: Json) -> Iterator[str]:

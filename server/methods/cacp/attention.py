@@ -2,23 +2,31 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
 from schemas.attention import AttentionKind, ListAttentionParams, ListAttentionResult, Urgency
 from schemas.base import iso, present
 from server.domain.access import check_project
-from server.domain.agents import identity
+from server.domain.agents import identity, same_agent
 from server.domain.attention.claims import FreeRepoSubject, LostClaimSubject
 from server.domain.attention.derive import AttentionFacts, attention
 from server.domain.attention.handoffs import HandoffSubject
 from server.domain.attention.items import URGENCIES, Actor, ProjectNames, WaitingItem, rank_of
 from server.domain.errors import InvalidInput, NotFound
 from server.methods.base import Context, open_project, party, reads
+from server.methods.cacp.handoff_evidence import KnownReceipts, problem_with
 from server.store import attention as store
+from server.store import handoffs as handoff_store
 from server.store.attention import OpenSubject
 
 Rank = tuple[int, int, str]
+UNREAD = (
+    "if its package says that tests pass, this node accepts it only when its evidence holds: get "
+    "shows whether it does"
+)
+"""Of a handoff whose package this node has not read."""
 
 
 class Waiting(NamedTuple):
@@ -159,11 +167,15 @@ def _own_facts(ctx: Context) -> list[AttentionFacts]:
     if own is not None or ctx.caller.trust != "verified":
         return facts
     facts += store.mail(ctx.db, address, iso(ctx.sure))
-    handoffs = {entry.handoff_id: entry for entry in store.waiting_handoffs(ctx.db, address)}
+    receipts = KnownReceipts(ctx.db)
+    handoffs = {
+        entry.handoff_id: _judged(ctx, receipts, entry)
+        for entry in store.waiting_handoffs(ctx.db, address)
+    }
     if ctx.caller.human:
         for waiting in store.approvals(ctx.db):
             if isinstance(waiting, HandoffSubject):
-                handoffs[waiting.handoff_id] = waiting
+                handoffs[waiting.handoff_id] = _judged(ctx, receipts, waiting)
             else:
                 facts.append(waiting)
     return [*facts, *handoffs.values()]
@@ -246,3 +258,15 @@ def _parsed(cursor: str) -> Rank:
             path="after",
         )
     return int(urgency), int(since), item_id
+
+
+def _judged(ctx: Context, receipts: KnownReceipts, subject: HandoffSubject) -> HandoffSubject:
+    """A handoff with why the caller can't accept it yet, where this node asks for evidence. Of one
+    that another node holds, the package is not known here."""
+    receives = same_agent(subject.to_agent, ctx.caller.agent_id)
+    if not ctx.node.handoffs.asks_evidence or subject.status != "proposed" or not receives:
+        return subject
+    handoff = handoff_store.find(ctx.db, subject.handoff_id)
+    if handoff is None:
+        return replace(subject, note=UNREAD)
+    return replace(subject, unproven=problem_with(receipts, handoff.handoff_id, handoff.package))

@@ -12,6 +12,8 @@ from server.domain.errors import Conflict, Forbidden
 from server.methods.acp.delivery import audit
 from server.methods.acp.refusals import SENDING
 from server.methods.base import Context, writes
+from server.methods.cacp.handoff_evidence import with_evidence
+from server.methods.handoff.check import check_acceptance
 from server.methods.handoff.notify import tell
 from server.methods.handoff.offer import check_may_work, initiate, propose
 from server.methods.handoff.ownership import REFUSED, call_held_elsewhere
@@ -38,7 +40,12 @@ def handoff(ctx: Context, params: HandoffParams) -> dict[str, Any] | HeldElsewhe
     """Hand work to another agent: initiate, propose, accept, reject, activate, complete, close,
     approve, revoke; get, list and history. A call about a handoff of another node is forwarded to
     that node."""
-    return call_held_elsewhere(ctx, params) or ACTIONS[params.action](ctx, params)
+    elsewhere = call_held_elsewhere(ctx, params)
+    if elsewhere is not None:
+        return elsewhere
+    check_acceptance(ctx, params)
+    answer = ACTIONS[params.action](ctx, params)
+    return with_evidence(ctx.db, ctx.node.handoffs, answer, ctx.caller.agent_id)
 
 
 # --- the receiver -------------------------------------------------------------------------------

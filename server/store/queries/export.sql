@@ -85,6 +85,10 @@ FROM handoffs ORDER BY id;
 SELECT seq, handoff_id, step, before_status, after_status, actor, role, code, detail, at
 FROM handoff_history ORDER BY seq;
 
+-- name: export_handoff_checks()
+SELECT handoff_id, checked_by, package_hash, commands_json, at
+FROM handoff_checks ORDER BY handoff_id, checked_by;
+
 -- name: export_teamspaces()
 SELECT team, name, purpose, status, created_by, created_at, closed_at
 FROM teamspaces ORDER BY created_at, team;

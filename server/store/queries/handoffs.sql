@@ -174,3 +174,14 @@ SELECT DISTINCT node FROM handoffs_elsewhere WHERE handoff_id = :handoff_id ORDE
 SELECT handoff_id, task_id, node FROM handoffs_elsewhere
 WHERE task_id = :task_id AND recipient = :recipient AND ended = 0
 ORDER BY handoff_id DESC;
+
+-- name: put_handoff_check(handoff_id, checked_by, package_hash, commands_json, at)!
+INSERT INTO handoff_checks (handoff_id, checked_by, package_hash, commands_json, at)
+VALUES (:handoff_id, :checked_by, :package_hash, :commands_json, :at)
+ON CONFLICT (handoff_id, checked_by) DO UPDATE
+SET package_hash = excluded.package_hash, commands_json = excluded.commands_json,
+    at = excluded.at;
+
+-- name: handoff_check(handoff_id, package_hash)^
+SELECT checked_by, at, commands_json FROM handoff_checks
+WHERE handoff_id = :handoff_id AND package_hash = :package_hash ORDER BY at DESC LIMIT 1;

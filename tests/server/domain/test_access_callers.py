@@ -104,6 +104,11 @@ def world_on(node: Node, name: str, ann: str, ben: str) -> World:
             "acp/status": {"to": [BEN]},
             "acp/team": {"team": team},
             "acp/handoff": {"action": "get", "handoff_id": handoff},
+            "acp/handoff/check": {
+                "handoff_id": handoff,
+                "package_hash": "0" * 64,
+                "commands": [{"exit_code": 0}],
+            },
         },
     )
 
@@ -252,6 +257,7 @@ EXPECTED: dict[str, tuple[str, ...]] = {
     "cacp/peer/announce": ("ok", *("not_a_peer",) * 3, "ok"),
     "rpc.discover": ALL,
     "acp/handoff": COORDINATORS,
+    "acp/handoff/check": (*("not_found",) * 3, "not_waiting", "wrong_party"),
     "acp/handoff history": COORDINATORS,
     "acp/handoff list": (*("role_authority",) * 3, "ok", "ok"),
     "acp/handoff revoke": COORDINATORS,

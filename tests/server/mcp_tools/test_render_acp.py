@@ -162,6 +162,31 @@ def test_a_handoff_whole() -> None:
     assert [line for line in own if line.startswith("```")] == ["```untrusted", "```"]
 
 
+def test_what_tests_are_worth_that_are_said_to_pass() -> None:
+    evidence = {
+        "standing": "failed",
+        "required": True,
+        "problem": "they failed",
+        "commands": [
+            {"command": "make `x`", "commit": "a" * 40, "outcome": "not_run", "detail": "a\nb"}
+        ],
+        "receipts": [{"contractId": "c", "outcome": "unproven", "detail": "a\nb"}],
+        "checkedBy": "aid://example.com/ben",
+        "checkedAt": "2026",
+    }
+    own = margin(render_acp.handoff({}, {"handoff": HANDOFF, "evidence": evidence}))
+    assert own[-5:] == [
+        "- tests pass: not so: a command failed when it was run here",
+        "- you can't accept it yet: they failed",
+        "- command `make 'x'` at `aaaaaaaaaaaa`: not run (`a b`)",
+        "- receipt of `c`: unproven (`a b`)",
+        "- checked by `aid://example.com/ben` at 2026",
+    ]
+    bare = {"standing": "word", "required": False, "commands": [], "receipts": []}
+    own = margin(render_acp.handoff({}, {"handoff": HANDOFF, "evidence": bare}))
+    assert own[-1] == "- tests pass: word of its sender, without evidence"
+
+
 def test_handoffs_in_a_list() -> None:
     text = render_acp.handoff({}, {"handoffs": [HANDOFF], "nextCursor": "h-0"})
     assert text == (

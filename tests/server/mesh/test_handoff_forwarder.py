@@ -1,15 +1,17 @@
 """What a node's answer to a forwarded step becomes here."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
 
 from peers.errors import CallError, NotConnected, PeerRefused, PeerUnreachable
-from server.domain.acp.handoff import HeldElsewhere
+from server.domain.acp.handoff import HeldElsewhere, package_hash
 from server.domain.errors import Conflict, Forbidden, IllegalTransition, NodeAway
-from server.mesh.handoff_forwarder import KINDS, forward
+from server.mesh.handoff_forwarder import KINDS, accept_checked, forward
 from server.mesh.mesh_channel import MeshChannel
+from tests.support.in_process_node import package
 
 NODE = "aid://example.com/alpha"
 CALL = HeldElsewhere("h1", NODE, "aid://a/ben", {"action": "get"})
@@ -43,6 +45,12 @@ def test_the_answer_is_handed_through() -> None:
     assert given == {"nextStep": "Nothing is yours to do."}
     asked = {"agent": "aid://a/ben", "call": {"action": "get"}}
     assert link.asked == [("acp/sync/handoff", asked)]
+
+
+def test_what_another_node_says_of_evidence_is_left_out() -> None:
+    """An answer without a package too."""
+    worth = {"standing": "proven", "required": False, "commands": [], "receipts": []}
+    assert forwarded({"answer": {"nextStep": "n", "evidence": worth}}) == {"nextStep": "n"}
 
 
 def test_a_human_is_told_of_and_the_caller_has_its_own_result() -> None:
@@ -107,3 +115,55 @@ def test_a_node_that_does_not_take_our_word_is_named() -> None:
     with pytest.raises(Forbidden) as refused:
         forwarded(error)
     assert refused.value.data == {"reason": "not_its_home", "node": NODE}
+
+
+# --- accepting what is checked first ------------------------------------------------------------
+
+ACCEPT = HeldElsewhere("h1", NODE, "aid://a/ben", {"action": "accept", "handoff_id": "h1"})
+WHOLE = package(work_state={"test_status": "passing"}) | {
+    "protocol": "acp",
+    "version": "1.0.0",
+    "handoff_id": "01a200d3-c0e1-7539-b1a1-fddaebe9d751",
+    "thread_id": "t",
+    "verification": {"schema_version": "1.0.0", "package_hash": "0" * 64},
+}
+
+
+def accepted(link: Link, call: HeldElsewhere, checked: list[Any], problem: Any = None) -> Any:
+    async def check(package: Any) -> None:
+        checked.append(package)
+        if problem is not None:
+            raise problem
+
+    return asyncio.run(accept_checked(cast(MeshChannel, link), call, check))
+
+
+def test_the_package_is_read_before_it_is_accepted_and_no_other_is() -> None:
+    link, checked = Link({"answer": {"package": WHOLE}}), list[Any]()
+    accepted(link, ACCEPT, checked)
+    assert checked == [WHOLE]
+    digest = package_hash(WHOLE)
+    assert [asked["call"] for _, asked in link.asked] == [
+        {"action": "get", "handoff_id": "h1"},
+        {"action": "accept", "handoff_id": "h1", "package_hash": digest},
+    ]
+    assert digest != WHOLE["verification"]["package_hash"], "what that node says of it is not asked"
+
+
+def test_what_does_not_pass_is_not_sent_on() -> None:
+    for call, problem, reason in (
+        (ACCEPT, Conflict("no", reason="evidence_unchecked"), "evidence_unchecked"),
+        (replace(ACCEPT, call=ACCEPT.call | {"package_hash": "0" * 64}), None, "hash_mismatch"),
+    ):
+        link = Link({"answer": {"package": WHOLE}})
+        with pytest.raises(Conflict) as refused:
+            accepted(link, call, [], problem)
+        assert refused.value.data["reason"] == reason
+        assert [asked["call"]["action"] for _, asked in link.asked] == ["get"]
+
+
+def test_without_a_package_nothing_is_accepted() -> None:
+    link = Link({"answer": {"nextStep": "n"}})
+    with pytest.raises(NodeAway, match="answers without the package"):
+        accepted(link, ACCEPT, [])
+    assert len(link.asked) == 1

@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 
 from schemas.handoff import HandoffStatus
+from server.domain.acp.evidence import EvidenceProblem
 from server.domain.acp.handoff import Parties, move
 from server.domain.attention.derive import attention
 from server.domain.attention.handoffs import HandoffSubject
 from server.domain.attention.items import Actor, WaitingItem
+from server.domain.attention.text import whole
 
 ANA, BEN, CLEO = (f"aid://example.com/{name}" for name in ("ana", "ben", "cleo"))
 OFFER = HandoffSubject(
@@ -76,3 +78,28 @@ def test_high_risk_is_closed_by_a_role_of_the_team() -> None:
     done = replace(OFFER, status="completed", members=members, high_risk=True)
     closers = [agent for agent in (ANA, BEN, CLEO) if items_of(done, agent)]
     assert closers == [ANA, CLEO]
+
+
+def test_a_check_waits_before_the_acceptance() -> None:
+    """Its step closes the item, as the next one has another id; what no check can end leaves only
+    the refusal."""
+    ids = {items_of(OFFER, BEN)[0].id}
+    for reason, methods in (
+        ("evidence_unchecked", ["acp/handoff/check", "acp/handoff"]),
+        ("evidence_failed", ["acp/handoff/check", "acp/handoff"]),
+        ("evidence_missing", ["acp/handoff"]),
+        ("evidence_unproven", ["acp/handoff"]),
+    ):
+        [item] = items_of(replace(OFFER, unproven=EvidenceProblem(reason, "it is so")), BEN)
+        assert [step.method for step in item.next] == methods
+        assert item.next[-1].params["action"] == "reject"
+        assert item.detail["waitsFor"] == "it is so"
+        ids.add(item.id)
+    assert len(ids) == 5
+
+
+def test_of_a_package_elsewhere_there_is_a_note() -> None:
+    [item] = items_of(replace(OFFER, note="if it says so"), BEN)
+    assert [step.params["action"] for step in item.next] == ["accept", "reject"]
+    assert item.detail["waitsFor"] == "if it says so"
+    assert "Before it is accepted: if it says so." in whole(item.wire())

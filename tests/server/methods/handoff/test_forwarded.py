@@ -268,3 +268,14 @@ def test_a_task_is_free_when_the_node_that_holds_it_says_so(
         told = {"summary": "s", "details": about} | more
         assert beta.brings(beta.letter(BOB, ann.id, type=type, payload=told))["error"] is None
     assert ann.call("handoff", **given)["handoff"]["taskId"] == task
+
+
+def test_what_evidence_is_worth_the_receivers_node_says_itself(
+    beta: MeshMember, ann: MailAgent
+) -> None:
+    """And nodes of earlier releases would not take the member."""
+    handoff = offered(ann, work_state={"test_status": "passing"})
+    shown = step(beta, "get", handoff)["answer"]
+    assert shown["package"]["work_state"]["test_status"] == "passing"
+    assert "evidence" not in shown
+    assert "evidence" in ann.call("handoff", action="get", handoff_id=handoff)
