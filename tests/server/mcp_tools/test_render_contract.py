@@ -124,7 +124,8 @@ def test_proof_is_told_from_word(team: Team) -> None:
     contract = proven.implemented(commit=COMMIT)
     text = shown(proven.frontend, contract)
     assert "- verified by: a runner's receipt for each provider" in text
-    assert "`backend-api` as provider: not proven; `cacp verify` or `cacp probe` makes a receipt" in text
+    lacks = "`backend-api` as provider: not proven; `cacp verify` or `cacp probe` makes a receipt"
+    assert lacks in text
     proven.frontend("implementation/verify", contractId=contract, result="success", notes="Fine")
     assert f"`{FRONTEND}`: success in round 1, by word" in shown(proven.frontend, contract)
     backend, runner = proven.repo_id("backend-api"), Runner.on(team.node)
