@@ -35,29 +35,45 @@ def standalone(
     of a request, `writeOnly` ones of a response. What can't be read (the interface's `problems` and
     `warnings` name it) allows anything. The work is linear in the document.
     """
-    return _Bundle(interface, direction).of(located)
+    bundle = SchemaBundle(interface, direction)
+    root = bundle.of(located)
+    schema = {"$schema": DRAFT, **(root if isinstance(root, dict) else {"not": {}})}
+    definitions = bundle.definitions()
+    return schema | {"$defs": definitions} if definitions else schema
 
 
-class _Bundle:
-    """The definitions of one schema while they are gathered."""
+class SchemaBundle:
+    """The definitions that schemas of an interface refer to, while they are gathered.
 
-    def __init__(self, interface: Interface, direction: Direction | None) -> None:
+    `names` has the name of each definition by its place. Bundles that share it give a place the
+    same name.
+    """
+
+    def __init__(
+        self,
+        interface: Interface,
+        direction: Direction | None,
+        names: dict[tuple[str, Path], str] | None = None,
+    ) -> None:
         self._draft = interface.draft
         self._resolver = Resolver(interface.document, interface.files, interface.draft == "2020-12")
         self._hides = {"request": "readOnly", "response": "writeOnly"}.get(direction or "")
-        self._names: dict[tuple[str, Path], str] = {}
-        self._used: set[str] = set()
+        self._names = {} if names is None else names
+        self._used = set(self._names.values())
+        self._gathered: set[str] = set()
         self._waiting: deque[tuple[str, Located]] = deque()
 
-    def of(self, located: Located) -> dict[str, Any]:
-        root = self._schema(located, 0)
-        schema: dict[str, Any] = {"$schema": DRAFT}
-        schema |= root if isinstance(root, dict) else {"not": {}}
+    def of(self, located: Located) -> Any:
+        """A schema, whose references are to `definitions`: an object, or false."""
+        return self._schema(located, 0)
+
+    def definitions(self) -> dict[str, Any]:
+        """What the schemas of before refer to, by name."""
         definitions: dict[str, Any] = {}
         while self._waiting:
             name, place = self._waiting.popleft()
             definitions[name] = self._schema(place, 0)
-        return schema | {"$defs": definitions} if definitions else schema
+        return definitions
 
     def _schema(self, place: Located, depth: int) -> Any:
         schema = place.schema
@@ -91,8 +107,11 @@ class _Bundle:
                 name = f"{plain[:60]}_{number}"
             self._used.add(name)
             self._names[key] = name
+        name = self._names[key]
+        if name not in self._gathered:
+            self._gathered.add(name)
             self._waiting.append((name, place))
-        return {"$ref": f"#/$defs/{self._names[key]}"}
+        return {"$ref": f"#/$defs/{name}"}
 
     def _keywords(self, place: Located, depth: int) -> dict[str, Any]:
         schema = place.schema
