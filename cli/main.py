@@ -47,6 +47,7 @@ from cli.next import next_
 from cli.open import open_
 from cli.openrpc import openrpc
 from cli.probe import probe
+from cli.pull import pull
 from cli.runs import runs
 from cli.search import reindex, search
 from cli.serve import serve
@@ -107,6 +108,7 @@ app.add_typer(thread.app, rich_help_panel=RUN)
 app.add_typer(comply.app, rich_help_panel=RUN)
 app.add_typer(mock.app, rich_help_panel=RUN)
 app.command(rich_help_panel=RUN)(probe)
+app.command(rich_help_panel=RUN)(pull)
 app.command(rich_help_panel=OPERATE)(doctor)
 app.command(rich_help_panel=OPERATE)(register)
 app.command(rich_help_panel=OPERATE)(known)

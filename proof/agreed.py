@@ -23,10 +23,12 @@ class AgreedContract:
     contract_type: str | None = None
     contract_id: str | None = None
     version: int | None = None
+    dialect: str | None = None
+    """What the content was declared to be written in; None where it is recognised."""
 
     @cached_property
     def interface(self) -> Interface:
-        return read(self.content, None, self.contract_type)
+        return read(self.content, self.dialect, self.contract_type)
 
     @cached_property
     def digest(self) -> str:

@@ -30,7 +30,7 @@ OTHER_FORMATS = ("cacp comply ", "cacp thread ", "cacp wire ", "cacp discover", 
 """Their output is that of another specification."""
 ELSEWHERE = (
     *("cacp approve", "cacp mesh", "cacp watch", "cacp project ", "cacp repos "),
-    *("cacp connect", "cacp disconnect", "cacp cluster", "cacp verify"),
+    *("cacp connect", "cacp disconnect", "cacp cluster", "cacp verify", "cacp pull"),
 )
 """They need a human's key or a runner's, end with Ctrl-C, print what a method answers to a change,
 or change the files of a repository."""

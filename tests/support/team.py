@@ -33,7 +33,8 @@ class Team:
     def on(cls, node: Node, key: str, **settings: Any) -> "Team":
         """A new project; `key` is that of the frontend's agent."""
         made = node.call(
-            "cacp/project/create", name="User Auth", objective="Login", repos=REPOS, **settings
+            "cacp/project/create",
+            **{"name": "User Auth", "objective": "Login", "repos": REPOS, **settings},
         )
         team = cls(node, key, made["projectId"])
         team.frontend("project/join", repoName=FRONTEND)
