@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -14,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+import cacp_launcher
 from cli.pull_generated import NoTypes, check_python, check_typescript
 from cli.pull_lock import Language
 from contracts.typed import TooManySchemas, typed_schemas
@@ -112,8 +112,6 @@ def generated(language: Language, inputs: Mapping[str, TypesInput]) -> Generated
 
 
 def _python(folder: Path, documents: Mapping[str, Any]) -> Generated:
-    from cli import pull_python
-
     if generator_of("python") is None:
         raise GenerationFailed(
             f"types of Python need {PYTHON_PACKAGE}, of the extra `codegen` of this package: "
@@ -121,7 +119,7 @@ def _python(folder: Path, documents: Mapping[str, Any]) -> Generated:
         )
     (folder / "documents").write_text(json.dumps([*documents.values()]))
     output = _run(
-        [sys.executable, "-I", pull_python.__file__],
+        cacp_launcher.command("-m", "cli.pull_python"),
         folder,
         time.monotonic() + SECONDS_MAX,
         "documents",

@@ -47,7 +47,7 @@ def base_environment(profile: VerifyProfile, environ: Mapping[str, str]) -> dict
         kept = {name: environ[name] for name in names if name in environ}
     environment = {**kept, **profile.env}
     if any(step.probe is not None for step in profile.steps):
-        folders = (environment.get("PATH"), str(Path(sys.executable).parent))
+        folders = (environment.get("PATH"), str(Path(sys.prefix, "bin")))
         environment["PATH"] = os.pathsep.join(filter(None, folders))
     return environment
 

@@ -51,7 +51,7 @@ def test_a_database_is_made_and_checked() -> None:
         assert done.exit_code == REFUSED
         assert json.loads(done.stdout) == {
             "database": url.shown,
-            "pending": ["baseline", "verification_policy", "runner_keys"],
+            "pending": ["baseline", "verification_policy", "runner_keys", "handoff_checks"],
             "done": False,
         }
         assert execute(url, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'") == []
