@@ -21,8 +21,9 @@ def compat(
     files: Annotated[
         list[Path],
         typer.Argument(
-            metavar="[OLD] NEW",
-            help="The files with the older contract and the newer one; with --contract, NEW alone.",
+            metavar="FILES",
+            help="OLD and NEW, with the older contract and the newer one; with --contract, NEW "
+            "alone.",
         ),
     ],
     contract: Annotated[

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from cli.times import clock
 from schemas.plain import one_line
+from schemas.receipt_calls import lack_of
 from schemas.verification import VERIFIED_BY
 
 Json = dict[str, Any]
@@ -25,7 +26,9 @@ def proof_lines(proof: Json | None, names: Mapping[str, str]) -> list[Renderable
     lines += [_receipt(listed, names) for listed in proof["receipts"][-SHOWN_MAX:]]
     for side in proof["unproven"]:
         name = names.get(side["repoId"], side["repoId"])
-        lines.append(Text(f"{one_line(name)} as {side['side']}: no receipt proves it", "yellow"))
+        lack = lack_of(side, lambda text: one_line(text, 300))
+        tone = "red" if "failure" in side else "yellow"
+        lines.append(Text(f"{one_line(name)} as {side['side']}: {lack}", tone))
     return lines
 
 

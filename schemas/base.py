@@ -30,7 +30,8 @@ Strings = Annotated[
 Endpoint = Annotated[str, StringConstraints(min_length=1, max_length=2_000)]
 """An http(s) URL. Whether the node may call it is `server.domain.endpoints`' decision."""
 
-Commit = Annotated[str, StringConstraints(pattern="^(?:[0-9a-f]{40}|[0-9a-f]{64})$")]
+COMMIT_PATTERN = "^(?:[0-9a-f]{40}|[0-9a-f]{64})$"
+Commit = Annotated[str, StringConstraints(pattern=COMMIT_PATTERN)]
 """The hash of a git commit or tree, in full."""
 
 SAFE_INTEGER = 2**53 - 1

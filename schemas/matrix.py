@@ -81,11 +81,12 @@ class MatrixRepo(Result):
 
 class MatrixTotals(Result):
     """Of all contracts of the project. It is `complete` when there is at least one and all are
-    verified."""
+    verified. `proven` are those of the verified ones that are so by runners' receipts."""
 
     complete: bool
     contracts: Count
     verified: Count
+    proven: Count
     cells: Count
     verified_cells: Count
     awaited: dict[AwaitedKind, Count]

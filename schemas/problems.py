@@ -7,6 +7,8 @@ from typing import Any, get_args
 from pydantic_core import ErrorDetails
 from pydantic_core.core_schema import ErrorType
 
+from schemas.base import COMMIT_PATTERN
+
 _STRING = "should be a string"
 _INTEGER = "should be a whole number"
 _NUMBER = "should be a number"
@@ -61,6 +63,10 @@ _WORDS = {
     "union_tag_invalid": "should have the member {discriminator}, one of {expected_tags}",
     "union_tag_not_found": "should have the member {discriminator}",
 }
+_PATTERNS = {
+    COMMIT_PATTERN: "should be the whole hash of a commit, as `git rev-parse HEAD` prints it",
+}
+"""Patterns that say less than words."""
 _OWN = frozenset({"value_error", "assertion_error"})
 """Errors with messages of this project's own models."""
 FROM_PYDANTIC = frozenset(get_args(ErrorType)) - _OWN
@@ -77,7 +83,9 @@ def problem_of(item: ErrorDetails) -> str:
     words = _WORDS.get(kind)
     if words is None:
         return "is not a valid value"
-    return _SINGULAR.sub(r"1 \1", words.format(**_in_json(item.get("ctx", {}))))
+    context = item.get("ctx", {})
+    known = _PATTERNS.get(context.get("pattern", ""))
+    return known or _SINGULAR.sub(r"1 \1", words.format(**_in_json(context)))
 
 
 def problem_text(item: ErrorDetails, whole: str) -> str:

@@ -25,7 +25,14 @@ from schemas.facts import (
 from schemas.verification import PartyRole
 from server.domain.canonical import MAX_DEPTH, canonical
 from server.domain.errors import Refusal
-from server.domain.proof import ProofGround, Side, ground_of, started_at, unproven
+from server.domain.proof import (
+    ProofGround,
+    Side,
+    ground_of,
+    standing_failures,
+    started_at,
+    unproven,
+)
 from server.domain.sides import roles_of
 
 FactKey = tuple[str, str]
@@ -211,6 +218,12 @@ def unproven_sides(facts: Facts) -> list[Side]:
     """The sides of the current version of which receipts are asked and lacking."""
     receipts = facts_about(facts, current_of(facts), ReceiptFact)
     return unproven(ground_for_receipts(facts), receipts)
+
+
+def failures_of(facts: Facts) -> dict[Side, ReceiptFact]:
+    """The sides of the current version that a runner's receipt stands against."""
+    receipts = facts_about(facts, current_of(facts), ReceiptFact)
+    return standing_failures(ground_for_receipts(facts), receipts)
 
 
 def others_of(version: VersionFact) -> frozenset[str]:

@@ -315,6 +315,8 @@ def check_allowed(facts: Facts, action: Action) -> None:
         way = "every party must complete its implementation first"
     else:
         way = "request_change reopens it"
+        if action == "update":
+            way += ", and cacp/contract/compare tells before what a content would break"
     raise IllegalTransition(
         f"Cannot {action} a contract that is {status}: {way}. Allowed now: {', '.join(allowed)}",
         action=action,

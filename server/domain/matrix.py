@@ -167,6 +167,8 @@ class MatrixCount:
 
     all: int = 0
     verified: int = 0
+    proven: int = 0
+    """Of the verified ones, those that are so by receipts."""
     awaited: Counter[AwaitedKind] = field(default_factory=Counter)
 
 
@@ -195,6 +197,7 @@ def totals(
         verified = contract.status == "verified"
         of_contracts.all += 1
         of_contracts.verified += verified
+        of_contracts.proven += verified and contract.verification is not None
         for repo_id in dict.fromkeys(contract.parties):
             count = by_repo.get(repo_id) or by_repo.setdefault(repo_id, MatrixCount())
             count.all += 1

@@ -89,7 +89,20 @@ def verdict(totals: Json) -> str:
     if not totals["contracts"]:
         return "Not yet: there is no contract."
     if totals["complete"]:
-        return f"Yes: all {totals['contracts']} contracts are verified, by the word of agents."
+        return f"Yes: all {totals['contracts']} contracts are verified, {_by(totals)}."
     missing = duties(totals["awaited"])
     known = f"Not yet: {totals['verified']} of {totals['contracts']} contracts verified."
     return f"{known} Missing: {missing}." if missing else known
+
+
+def _by(totals: Json) -> str:
+    """What all contracts are verified by.
+
+    >>> _by({"contracts": 3, "proven": 2})
+    "2 by runners' receipts, 1 by the word of agents"
+    """
+    proven, word = totals["proven"], totals["contracts"] - totals["proven"]
+    if not proven:
+        return "by the word of agents"
+    receipts = "by runners' receipts"
+    return f"{proven} {receipts}, {word} by the word of agents" if word else receipts

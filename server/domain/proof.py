@@ -191,9 +191,24 @@ def _of_runner(ground: ProofGround, receipt: ProofReceipt) -> ProofProblem | Non
 def proven(ground: ProofGround, receipts: Iterable[ReceiptFact]) -> frozenset[Side]:
     """The sides that receipts prove, and none disproves: a failure stands until the same runner has
     run the same command again, or the repo declares other work complete."""
+    passed, failed = _judged(ground, receipts)
+    return frozenset(passed - failed.keys())
+
+
+def standing_failures(
+    ground: ProofGround, receipts: Iterable[ReceiptFact]
+) -> dict[Side, ReceiptFact]:
+    """The sides that a receipt stands against, each with the latest such."""
+    return _judged(ground, receipts)[1]
+
+
+def _judged(
+    ground: ProofGround, receipts: Iterable[ReceiptFact]
+) -> tuple[set[Side], dict[Side, ReceiptFact]]:
+    """The sides of which a receipt passed, and those that one stands against."""
     passed: set[Side] = set()
-    failed: set[Side] = set()
-    for fact in receipts:
+    failed: dict[Side, ReceiptFact] = {}
+    for fact in sorted(receipts, key=lambda fact: fact.stamp):
         if fact.round != ground.round:
             continue
         receipt = ProofReceipt.model_validate(fact.receipt)
@@ -202,8 +217,8 @@ def proven(ground: ProofGround, receipts: Iterable[ReceiptFact]) -> frozenset[Si
             if receipt.outcome == "passed":
                 passed.add(side)
             elif receipt.outcome in FAILED:
-                failed.add(side)
-    return frozenset(passed - failed)
+                failed[side] = fact
+    return passed, failed
 
 
 def unproven(ground: ProofGround, receipts: Iterable[ReceiptFact]) -> list[Side]:

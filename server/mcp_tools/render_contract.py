@@ -3,6 +3,7 @@ step comes before the content, which may be long."""
 
 from collections.abc import Iterator
 
+from schemas.receipt_calls import lack_of
 from schemas.verification import VERIFIED_BY
 from server.domain.attention import text
 from server.domain.next_call import next_call
@@ -101,7 +102,8 @@ def _proof(result: Json) -> Iterator[str]:
         yield "\n## Proof: what runners found\n"
     for side in result["unproven"]:
         what = f"{_repo(side)} as {side['side']}"
-        yield f"- {what}: not proven; `cacp verify` or `cacp probe` makes a receipt"
+        lack = lack_of(side, lambda text: inline(text, 300))
+        yield f"- {what}: not proven, {lack}; `cacp verify` or `cacp probe` makes a receipt"
     for listed in result["receipts"]:
         ran = listed["receipt"]
         name = inline(listed.get("name") or ran["repo"])

@@ -58,8 +58,8 @@ def proof(repo_id: str, overview: Json, work: Json | None) -> Json:
     """Whether a party's work is proven: `state`, and the verifications that decide it.
 
     `state` is `unagreed`, `unbuilt`, `building`, `built`, `failed` (its work must be repaired),
-    `own_word` (only it verified its work), `verified` (another party did, by word), or `proven` (by
-    receipts, which `by` has).
+    `own_word` (only it verified its work), `verified` (another party did, by word), `proven` (by
+    receipts, which `by` has), or `refuted` (by failures that stand against it, which `by` has).
     """
     round = overview["round"]
     passed = [
@@ -76,11 +76,14 @@ def proof(repo_id: str, overview: Json, work: Json | None) -> Json:
         for listed in overview["receipts"]
         if listed["proves"] and listed["receipt"]["repo"] == repo_id
     ]
-    lacking = any(side["repoId"] == repo_id for side in overview["unproven"])
+    lacking = [side for side in overview["unproven"] if side["repoId"] == repo_id]
+    failures = [side["failure"] for side in lacking if "failure" in side]
     if status in ("proposed", "negotiating"):
         state = "unagreed"
     elif receipts and not lacking:
         state, by = "proven", receipts
+    elif failures:
+        state, by = "refuted", failures
     elif status == "verified" and passed:
         others = [check for check in passed if check["repoId"] != repo_id]
         state, by = ("verified", others) if others else ("own_word", passed)

@@ -60,6 +60,13 @@ def test_what_lacks_a_receipt_is_told() -> None:
     assert "r2 as consumer: no receipt proves it" in text
 
 
+def test_a_failure_that_stands_against_a_side_is_told_with_what_ends_it() -> None:
+    failure = {"command": "make\ntest", "commit": "a" * 40, "runner": "aid://example.com/ci@1.0.0"}
+    text = drawn(proof(unproven=[{"repoId": "r1", "side": "provider", "failure": failure}]))
+    assert "a failure stands against it: make test at aaaaaaaaaaaa, by runner" in text
+    assert "run the same again until it passes, or declare another commit complete" in text
+
+
 def test_what_comes_from_outside_keeps_its_line() -> None:
     ran = listed()["receipt"] | {"command": "true\n\x1b[2Jfalse", "runner": "a\nb"}
     assert drawn(proof(listed(receipt=ran))).count("\n") == 2

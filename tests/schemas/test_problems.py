@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from pydantic_core.core_schema import ErrorType
 
 from schemas import problems
+from schemas.base import Commit
 from schemas.problems import NOT_TEXT, problem_of, problem_text
 from server.methods import METHODS
 
@@ -83,6 +84,15 @@ def test_a_problem_is_told_with_its_place() -> None:
     with pytest.raises(ValidationError) as error:
         TypeAdapter(int).validate_python("x", strict=True)
     assert problem_text(error.value.errors()[0], "all") == "all: should be a whole number"
+
+
+def test_a_commit_is_asked_for_in_words() -> None:
+    with pytest.raises(ValidationError) as raised:
+        TypeAdapter(Commit).validate_python("HEAD")
+    [item] = raised.value.errors(include_url=False)
+    assert problem_of(item) == (
+        "should be the whole hash of a commit, as `git rev-parse HEAD` prints it"
+    )
 
 
 def test_every_word_is_for_an_error_that_there_is() -> None:

@@ -29,6 +29,7 @@ from server.domain.contract import (
     conflicts_of,
     current_of,
     facts_about,
+    failures_of,
     ground_for_receipts,
     implementations_of,
     others_of,
@@ -187,6 +188,9 @@ class _ContractView:
     def _prove(self, detail: dict[str, Any]) -> "_Shown":
         """What is verified by a receipt rather than by a word."""
         sides = [side for repo_id, side in unproven_sides(self.facts) if repo_id == self.repo_id]
+        if self._lacks_commit():
+            summary = f"Name the commit of your work on {self.title}: receipts must be of it"
+            return summary, {**detail, "unproven": sides}, (self._complete(),)
         at = f"--contract {self.subject.contract_id} --side {sides[0]}"
         step = NextStep(
             None,
@@ -200,8 +204,17 @@ class _ContractView:
             },
         )
         by = VERIFIED_BY[self.current.verification or "receipt"]
+        failures = failures_of(self.facts)
+        if any((self.repo_id, side) in failures for side in sides):
+            by += "; a failure stands against it, until the same run passes or another commit is "
+            by += "complete"
         summary = f"Prove your {' and '.join(sides)} side of {self.title}: it is verified by {by}"
         return summary, {**detail, "unproven": sides}, (step,)
+
+    def _lacks_commit(self) -> bool:
+        """Whether the repo's work was declared complete without its commit."""
+        works = implementations_of(self.facts)
+        return any(work.repo_id == self.repo_id and work.commit is None for work in works)
 
     def conflict(self) -> "_Shown":
         lost = [fact for fact in conflicts_of(self.facts) if fact.repo_id == self.repo_id]

@@ -25,7 +25,7 @@ from server.methods.base import Context, open_project, reads
 from server.methods.cacp import content_reading
 from server.methods.cacp.attention import actor_of
 from server.methods.cacp.contract import no_contract
-from server.methods.cacp.receipt import shown_receipts, shown_sides
+from server.methods.cacp.receipt import shown_receipts, unproven_of
 from server.node import Node
 from server.store import contracts, projects
 from server.store.projects import Repo
@@ -86,7 +86,7 @@ def overview(ctx: Context, params: OverviewParams) -> dict[str, Any]:
         "responses": [_response(fact, names) for fact in responses_to(facts, current)],
         "verifications": [_verification(fact, names) for fact in verifications_of(facts, current)],
         "receipts": shown_receipts(ctx, params.contract_id, project, header, facts),
-        "unproven": shown_sides(domain.unproven_sides(facts), names.repos),
+        "unproven": unproven_of(facts, names.repos),
         "changesSince": _changes(ctx.node, header.type, facts, own),
         "conflicts": len(domain.conflicts_of(facts)),
     }

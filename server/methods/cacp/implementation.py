@@ -28,7 +28,7 @@ from server.domain.errors import InvalidInput
 from server.methods.base import Context, reads, writes
 from server.methods.cacp import context
 from server.methods.cacp.contract import OpenContract, no_contract, open_contract
-from server.methods.cacp.receipt import add_receipt, names_of, receipt_fact, shown_sides
+from server.methods.cacp.receipt import add_receipt, names_of, receipt_fact, unproven_of
 from server.store import contracts
 
 OUTCOMES = {"success": "verified", "failure": "failed", "partial": "partial"}
@@ -95,10 +95,10 @@ def verify(ctx: Context, params: VerifyParams) -> dict[str, Any]:
     shown: dict[str, Any] = {"status": OUTCOMES[params.result], "contractStatus": status}
     current = domain.current_of(contract.facts)
     if params.result == "success" and domain.asks_for_receipts(contract.facts, current):
-        sides = domain.unproven_sides(contract.facts)
+        unproven = unproven_of(contract.facts, names_of(contract.project))
         shown |= {
-            "status": "recorded" if sides else "verified",
-            "unproven": shown_sides(sides, names_of(contract.project)),
+            "status": "recorded" if unproven else "verified",
+            "unproven": unproven,
             "note": f"This is recorded as your word. Version {current.version} is verified by "
             f"{VERIFIED_BY[current.verification or 'receipt']}: `cacp verify`, `cacp probe` "
             "and `cacp mock check` make one, cacp/receipt/record takes it",

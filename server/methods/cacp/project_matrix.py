@@ -119,6 +119,7 @@ def matrix(ctx: Context, params: MatrixParams) -> dict[str, Any]:
             "complete": counted.is_complete,
             "contracts": counted.contracts.all,
             "verified": counted.contracts.verified,
+            "proven": counted.contracts.proven,
             "cells": counted.cells.all,
             "verifiedCells": counted.cells.verified,
             "awaited": dict(counted.cells.awaited),

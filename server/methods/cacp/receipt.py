@@ -19,7 +19,7 @@ from server.domain.authorship import signer_of
 from server.domain.contract import Facts
 from server.domain.errors import Conflict, Forbidden
 from server.domain.lineage import ContractRef
-from server.domain.proof import ProofProblem, Side, problem_of
+from server.domain.proof import ProofProblem, problem_of
 from server.domain.receipts import ReceiptPlace, judged, receipts_of
 from server.methods.base import Context, open_project, reads, writes
 from server.methods.cacp.authority import has_standing
@@ -54,7 +54,7 @@ def record(ctx: Context, params: RecordReceiptParams) -> dict[str, Any]:
         "status": "recorded",
         "proves": passed and problem_of(ground, params.receipt, fact.stamp) is None,
         "contractStatus": domain.status_of(joined),
-        "unproven": shown_sides(domain.unproven_sides(joined), names_of(project)),
+        "unproven": unproven_of(joined, names_of(project)),
     }
 
 
@@ -72,7 +72,7 @@ def list_(ctx: Context, params: ListReceiptsParams) -> dict[str, Any]:
         "verificationPolicy": current.verification or "word",
         "contractStatus": domain.status_of(facts),
         "receipts": shown_receipts(ctx, params.contract_id, project, header, facts),
-        "unproven": shown_sides(domain.unproven_sides(facts), names_of(project)),
+        "unproven": unproven_of(facts, names_of(project)),
     }
 
 
@@ -154,12 +154,34 @@ def names_of(project: Membership) -> dict[str, str]:
     return {member.repo_id: member.name for member in project.members}
 
 
-def shown_sides(sides: list[Side], names: Mapping[str, str]) -> list[dict[str, Any]]:
-    """The UnprovenSide objects."""
+def unproven_of(facts: Facts, names: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The UnprovenSide objects of the current version."""
+    failures = domain.failures_of(facts)
     return [
-        present({"repoId": repo_id, "name": names.get(repo_id), "side": side})
-        for repo_id, side in sides
+        present(
+            {
+                "repoId": repo_id,
+                "name": names.get(repo_id),
+                "side": side,
+                "failure": _failure(failures.get((repo_id, side))),
+            }
+        )
+        for repo_id, side in domain.unproven_sides(facts)
     ]
+
+
+def _failure(fact: ReceiptFact | None) -> dict[str, Any] | None:
+    """The StandingFailure object of a receipt."""
+    if fact is None:
+        return None
+    ran = fact.receipt
+    return {
+        "command": ran.get("command") or ran["tool"],
+        "commit": ran["commit"],
+        "outcome": ran["outcome"],
+        "runner": ran["runner"],
+        "recordedAt": iso(fact.stamp),
+    }
 
 
 def _open(ctx: Context, params: ContractParams) -> tuple[Membership, ContractHeader, Facts]:

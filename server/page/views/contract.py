@@ -45,6 +45,7 @@ def contract(call: PageCall) -> Page:
         "project": overview["projectName"],
         "contract": shown,
         "agreementPolicy": overview["agreementPolicy"],
+        "verificationPolicy": overview["verificationPolicy"],
         "round": overview["round"],
         "parties": story.standing(overview, timeline),
         "awaited": _awaited(overview),

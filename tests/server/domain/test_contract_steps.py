@@ -77,7 +77,8 @@ def test_a_refused_update_shows_the_way_forward() -> None:
     with pytest.raises(IllegalTransition) as refused:
         story.then(API, "update")
     assert refused.value.message == (
-        "Cannot update a contract that is agreed: request_change reopens it. "
+        "Cannot update a contract that is agreed: request_change reopens it, and "
+        "cacp/contract/compare tells before what a content would break. "
         "Allowed now: agree, request_change, start, complete"
     )
 

@@ -29,7 +29,9 @@ def test_a_cell_says_by_whose_word() -> None:
 
 def test_whether_it_can_land() -> None:
     assert verdict({"contracts": 0}).startswith("Not yet")
-    done = verdict({"contracts": 2, "complete": True})
-    assert done == "Yes: all 2 contracts are verified, by the word of agents."
+    done = {"contracts": 2, "complete": True, "proven": 0}
+    assert verdict(done) == "Yes: all 2 contracts are verified, by the word of agents."
+    proven = "Yes: all 2 contracts are verified, by runners' receipts."
+    assert verdict(done | {"proven": 2}) == proven
     waiting = {"contracts": 2, "complete": False, "verified": 1, "awaited": {}}
     assert verdict(waiting) == "Not yet: 1 of 2 contracts verified."

@@ -124,8 +124,7 @@ def test_proof_is_told_from_word(team: Team) -> None:
     contract = proven.implemented(commit=COMMIT)
     text = shown(proven.frontend, contract)
     assert "- verified by: a runner's receipt for each provider" in text
-    lacks = "`backend-api` as provider: not proven; `cacp verify` or `cacp probe` makes a receipt"
-    assert lacks in text
+    assert "`backend-api` as provider: not proven, no receipt proves it; `cacp verify`" in text
     proven.frontend("implementation/verify", contractId=contract, result="success", notes="Fine")
     assert f"`{FRONTEND}`: success in round 1, by word" in shown(proven.frontend, contract)
     backend, runner = proven.repo_id("backend-api"), Runner.on(team.node)
@@ -133,6 +132,7 @@ def test_proof_is_told_from_word(team: Team) -> None:
     failed = shown(proven.backend, contract)
     assert "## Proof: what runners found" in failed
     assert "regression; it proves nothing" in failed
+    assert f"a failure stands against it: `make test` at {COMMIT[:12]}" in failed
     runner.proves(proven.project, contract, backend)
     text = shown(proven.backend, contract)
     assert "- status: verified" in text

@@ -19,6 +19,7 @@ from server.page.contract_story import (
 
 Json = dict[str, Any]
 AT = "2026-01-01T00:00:0{}.000000+00:00"
+FAILURE = {"command": "make test", "commit": "a" * 40, "runner": "aid://example.com/ci@1.0.0"}
 
 
 def step(at: int, name: str, repo: str = "api", version: int = 1, **more: Any) -> Json:
@@ -87,6 +88,7 @@ def test_whether_a_partys_work_is_proven(
         ("web", True, [], "built"),
         ("api", False, [], "built"),
         ("api", True, [{"repoId": "api", "side": "consumer"}], "built"),
+        ("api", True, [{"repoId": "api", "side": "provider", "failure": FAILURE}], "refuted"),
     ],
 )
 def test_a_receipt_proves_what_a_word_only_claims(
@@ -95,7 +97,8 @@ def test_a_receipt_proves_what_a_word_only_claims(
     receipt = {"proves": proves, "receipt": {"repo": "api", "side": "provider"}}
     known = overview("implemented", receipts=[receipt], unproven=lacking)
     shown = proof(repo, known, {"status": "complete"})
-    assert shown == {"state": state, "by": [receipt] if state == "proven" else []}
+    by = {"proven": [receipt], "refuted": [FAILURE]}
+    assert shown == {"state": state, "by": by.get(state, [])}
 
 
 def test_where_each_party_stands() -> None:

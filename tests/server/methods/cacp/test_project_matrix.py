@@ -54,6 +54,7 @@ def test_the_totals_are_those_of_all_contracts(shop: Shop) -> None:
         "complete": False,
         "contracts": 2,
         "verified": 1,
+        "proven": 0,
         "cells": 4,
         "verifiedCells": 2,
         "awaited": {"implement": 2},

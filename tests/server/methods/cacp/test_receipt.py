@@ -342,10 +342,31 @@ def test_a_failure_is_recorded_and_ends_what_was_proven(
     runner.records(proven.project, passed)
     failed = runner.proves(proven.project, built, backend, outcome="regression", exit_code=1)
     assert (failed["proves"], failed["contractStatus"]) == (False, "implemented")
-    assert [side["side"] for side in failed["unproven"]] == ["provider"]
+    [side] = failed["unproven"]
+    failure = side["failure"]
+    assert (side["side"], failure["outcome"], failure["commit"]) == (
+        "provider",
+        "regression",
+        COMMIT,
+    )
+    assert failure["command"] == "make test"
     with refused(-32004, "receipt_superseded"):
         runner.records(proven.project, passed)
     assert status(proven, built) == "implemented"
+
+
+def test_what_waits_tells_what_would_prove_it(proven: Team, runner: Runner) -> None:
+    def waiting(contract: str) -> str:
+        items = proven.backend("attention/list")["items"]
+        return next(str(i["summary"]) for i in items if i["subject"]["id"] == contract)
+
+    unnamed = proven.implemented()
+    assert waiting(unnamed).startswith("Name the commit of your work on contract")
+    contract = proven.implemented(commit=COMMIT)
+    assert waiting(contract).startswith("Prove your provider side of contract")
+    backend = proven.repo_id(REPO)
+    runner.proves(proven.project, contract, backend, outcome="regression", exit_code=1)
+    assert "a failure stands against it, until the same run passes" in waiting(contract)
 
 
 # --- who may call -------------------------------------------------------------------------------
