@@ -154,13 +154,11 @@ def _ask(node: NodeClient, keys: "RunnerKeys", wanted: ProvenSide) -> "ProofSubj
 
 
 def has_moved(tree: "GitTree") -> bool:
-    """Whether the checkout is at another commit by now."""
-    from proof.git_tree import GitProblem, GitTree
-
-    try:
-        return GitTree.at(tree.folder).commit != tree.commit
-    except GitProblem:
-        return True
+    """Whether the checkout has become another since; then it is told."""
+    moved = tree.moved()
+    if moved is not None:
+        notice(f"while it ran, {moved}: its receipt proves nothing")
+    return moved is not None
 
 
 def sign_probe(

@@ -44,7 +44,8 @@ class ProofSubject:
         if tree.is_dirty:
             raise NotVerifiable(
                 f"the working tree has changes that commit {tree.commit[:12]} lacks "
-                f"({tree.shown_changes()}): commit, stash or ignore them"
+                f"({tree.shown_changes()}): commit, stash or ignore them. Flags of the index, "
+                "which `git ls-files -v` shows as h or S, hide some from `git status`"
             )
         complete = (
             f"cacp call cacp/implementation/complete projectId={self.project_id} "

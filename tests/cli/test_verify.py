@@ -122,6 +122,23 @@ def test_a_commit_while_it_runs_makes_the_receipt_worthless(bench: Bench) -> Non
     assert bench.receipts == []
 
 
+def test_a_file_that_the_command_changes_makes_the_receipt_worthless(bench: Bench) -> None:
+    bench.built()
+    changes = "open('code.txt', 'a').write('# more'); open('made.txt', 'w').write('x')"
+    done = bench.verify(command=changes)
+    assert done.exit_code == 0
+    told = " ".join(done.stderr.split())
+    assert "while it ran, files of the commit were changed: code.txt" in told
+    assert "no receipt is recorded" in told
+    assert bench.receipts == []
+
+
+def test_a_file_that_the_command_adds_is_its_own_affair(bench: Bench) -> None:
+    bench.built()
+    assert bench.verify(command="open('coverage.xml', 'w').write('x')").exit_code == 0
+    assert bench.status == "verified"
+
+
 # --- what is not run ----------------------------------------------------------------------------
 
 
@@ -139,6 +156,14 @@ def test_a_dirty_tree_is_not_run(bench: Bench) -> None:
     bench.built()
     bench.checkout.write("left.txt", "x")
     assert "the working tree has changes" in nothing_run(bench)
+
+
+def test_a_change_that_git_is_told_to_pass_over_is_not_run(bench: Bench) -> None:
+    bench.built()
+    bench.checkout.git("update-index", "--assume-unchanged", "code.txt")
+    bench.checkout.write("code.txt", "other")
+    text = nothing_run(bench)
+    assert "(code.txt): commit, stash or ignore them. Flags of the index" in text
 
 
 def test_another_commit_than_the_declared_one_is_not_run(bench: Bench) -> None:

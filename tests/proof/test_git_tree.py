@@ -1,5 +1,6 @@
 """What is read of a git checkout, on real repositories."""
 
+import os
 import time
 from pathlib import Path
 
@@ -38,8 +39,10 @@ def test_whatever_the_commit_lacks_makes_it_dirty(checkout: Checkout, change: st
     else:
         checkout.git("mv", "a.txt", "c.txt")
     tree = GitTree.at(checkout.folder)
-    expected = {"untracked": "a.txt ", "renamed": "c.txt"}.get(change, "a.txt")
-    assert (tree.changes, tree.is_dirty) == ((expected,), True)
+    added = {"untracked": ("a.txt ",), "renamed": ("c.txt",)}.get(change, ())
+    changes = {"untracked": (), "renamed": ("a.txt", "c.txt")}.get(change, ("a.txt",))
+    assert (tree.changes, tree.is_dirty) == (changes, True)
+    assert set(tree.added) <= set(added)
 
 
 def test_what_git_ignores_is_no_change(checkout: Checkout) -> None:
@@ -47,6 +50,115 @@ def test_what_git_ignores_is_no_change(checkout: Checkout) -> None:
     checkout.commit()
     checkout.write("build/out", "x")
     assert not GitTree.at(checkout.folder).is_dirty
+
+
+def test_what_is_staged_is_a_change_also_where_git_ignores_it(checkout: Checkout) -> None:
+    checkout.write(".gitignore", "local.py\n")
+    checkout.commit()
+    checkout.write("local.py", "x")
+    assert not GitTree.at(checkout.folder).is_dirty
+    checkout.git("add", "--force", "local.py")
+    assert GitTree.at(checkout.folder).changes == ("local.py",)
+
+
+HIDDEN = {
+    "assume unchanged": [("update-index", "--assume-unchanged", "a.txt")],
+    "skip worktree": [("update-index", "--skip-worktree", "a.txt")],
+    "a monitor that sees nothing": [
+        ("config", "core.fsmonitor", "true"),
+        ("update-index", "--fsmonitor-valid", "a.txt"),
+    ],
+    "no untracked files": [("config", "status.showUntrackedFiles", "no")],
+    "nothing is refreshed": [("config", "core.ignoreStat", "true"), ("reset", "-q", "--hard")],
+}
+
+
+@pytest.mark.parametrize("steps", HIDDEN.values(), ids=HIDDEN)
+def test_no_flag_or_setting_hides_a_change(
+    checkout: Checkout, steps: list[tuple[str, ...]]
+) -> None:
+    checkout.commit(a_txt="1", b_txt="1")
+    for step in steps:
+        checkout.git(*step)
+    assert not GitTree.at(checkout.folder).is_dirty
+    checkout.write("a.txt", "2")
+    checkout.write("new.txt", "2")
+    before = (checkout.folder / ".git" / "index").read_bytes()
+    tree = GitTree.at(checkout.folder)
+    assert (tree.changes, tree.added) == (("a.txt",), ("new.txt",))
+    assert (checkout.folder / ".git" / "index").read_bytes() == before, "it changes nothing"
+
+
+def test_a_file_that_a_sparse_checkout_lacks_is_a_change(checkout: Checkout) -> None:
+    checkout.write("in/a.txt", "1")
+    checkout.write("out/b.txt", "1")
+    checkout.commit()
+    checkout.git("sparse-checkout", "set", "in")
+    assert GitTree.at(checkout.folder).changes == ("out/b.txt",)
+
+
+def test_a_same_size_and_time_hide_nothing(checkout: Checkout) -> None:
+    checkout.commit(a_txt="1")
+    checkout.git("config", "core.trustctime", "false")
+    checkout.git("status")
+    path = checkout.folder / "a.txt"
+    as_before = path.stat()
+    path.write_text("2")
+    os.utime(path, ns=(as_before.st_atime_ns, as_before.st_mtime_ns))
+    assert GitTree.at(checkout.folder).changes == ("a.txt",)
+
+
+def test_a_submodule_that_is_ignored_counts(checkout: Checkout, tmp_path: Path) -> None:
+    inner = Checkout(tmp_path / "inner")
+    inner.commit(a_txt="1")
+    add = ("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(inner.folder))
+    checkout.git(*add, "inner")
+    checkout.commit()
+    checkout.git("config", "submodule.inner.ignore", "all")
+    checkout.git("config", "diff.ignoreSubmodules", "all")
+    assert not GitTree.at(checkout.folder).is_dirty
+    checkout.write("inner/a.txt", "2")
+    assert GitTree.at(checkout.folder).changes == ("inner",)
+    assert GitTree.at(checkout.folder / "inner").changes == ("a.txt",), "it is a checkout itself"
+
+
+def test_replaced_objects_are_not_looked_at(checkout: Checkout) -> None:
+    commit = checkout.commit(a_txt="1")
+    tree = checkout.git("rev-parse", "HEAD^{tree}")
+    evil = checkout.commit(a_txt="2")
+    checkout.git("reset", "-q", "--hard", commit)
+    checkout.git("replace", commit, evil)
+    checkout.git("reset", "-q", "--hard")
+    assert (checkout.folder / "a.txt").read_text() == "2"
+    assert checkout.git("status", "--porcelain") == ""
+    seen = GitTree.at(checkout.folder)
+    assert (seen.commit, seen.tree, seen.changes) == (commit, tree, ("a.txt",))
+
+
+@pytest.mark.parametrize("place", ["clean", "."])
+def test_another_working_tree_than_the_folder_is_refused(
+    checkout: Checkout, tmp_path: Path, place: str
+) -> None:
+    """Such as a clean clone beside it, or the folder above."""
+    checkout.commit(a_txt="1")
+    checkout.git("clone", "-q", str(checkout.folder), str(tmp_path / "clean"))
+    checkout.write("a.txt", "2")
+    checkout.git("config", "core.worktree", str(tmp_path / place))
+    with pytest.raises(GitProblem, match=r"for the working tree.* undo core\.worktree"):
+        GitTree.at(checkout.folder)
+
+
+def test_what_has_moved_since(checkout: Checkout) -> None:
+    commit = checkout.commit(a_txt="1")
+    tree = GitTree.at(checkout.folder)
+    checkout.write("coverage.xml", "of the run")
+    assert tree.moved() is None, "what a run adds is its own affair"
+    checkout.write("a.txt", "2")
+    assert tree.moved() == "files of the commit were changed: a.txt"
+    other = checkout.commit()
+    assert tree.moved() == f"commit {other[:12]} was checked out in place of {commit[:12]}"
+    (checkout.folder / ".git" / "HEAD").unlink()
+    assert "not a git repository" in (tree.moved() or "")
 
 
 def test_a_few_of_many_changes_are_named(checkout: Checkout) -> None:
