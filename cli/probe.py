@@ -101,7 +101,7 @@ def probe(
     tell_doubts(agreed)
     if base_url is None:
         _prepared(how.before)
-        outcome = tried_samples(agreed, what, how.cases, seed, how.time_limit)
+        outcome = tried_samples(agreed, what, how, seed)
     else:
         outcome = _probed(agreed, base_url, how, seed)
     more: dict[str, Any] = {"repo": receipts.repo, "outputDigest": outcome.output_digest}
@@ -186,7 +186,7 @@ def _tried(
     if base := base_path(contract, url).removeprefix(url.path):
         notice(f"requests go to {url.origin}{base}, as the contract's first server has it")
     secret = tuple(name for name, _ in headers if any(w in name.lower() for w in SECRET_WORDS))
-    plan = ProbePlan(how.cases, seed, values, secret, bool(secret))
+    plan = ProbePlan(how.cases, seed, values, secret, bool(secret), how.allow_skipped)
     with ProbeSender(
         url,
         headers,

@@ -60,6 +60,14 @@ class ProbeOptions:
             "URL answers, and end it after the probe. Nothing may answer there before.",
         ),
     ] = None
+    allow_skipped: Annotated[
+        bool,
+        typer.Option(
+            "--allow-skipped",
+            help="Let the rest pass without the operations that can't be tried this way, such as "
+            "webhooks and subscriptions.",
+        ),
+    ] = False
     allow_mock: Annotated[
         bool,
         typer.Option("--allow-mock", help="Probe a mock too, which proves nothing."),

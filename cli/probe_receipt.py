@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 Side = Literal["provider", "consumer"]
 HIDDEN = "[hidden]"
+CASES_MIN = 20
+"""Fewer cases than this prove nothing."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,8 @@ def check_usage(
         fail(USAGE, "a receipt is of a node's contract: leave out --file, or the runner's key")
     elif how.allow_mock:
         fail(USAGE, "a probe of a mock proves nothing: leave out --allow-mock, or the runner's key")
+    elif what.samples is None and how.cases < CASES_MIN:
+        fail(USAGE, f"a receipt is of at least {CASES_MIN} --cases")
     elif what.side == "consumer" and what.command is None:
         fail(USAGE, "only a --command can be a consumer's")
 
@@ -144,5 +148,7 @@ def _words(
         yield from ("--value", f"{text.partition('=')[0]}={HIDDEN}")
     if how.before is not None:
         yield from ("--before", HIDDEN)
+    if how.allow_skipped:
+        yield "--allow-skipped"
     if what.samples is None:
         yield from ("--cases", str(how.cases), "--seed", str(seed))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from cli.agreements import NOT_RUN
+from cli.probe_options import ProbeOptions
 from cli.terminal import USAGE, fail
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class SampleOptions:
 
 
 def tried_samples(
-    contract: "AgreedContract", what: SampleOptions, cases: int, seed: int, seconds: float
+    contract: "AgreedContract", what: SampleOptions, how: ProbeOptions, seed: int
 ) -> "ProbeOutcome":
     """The outcome for samples or a command. Ends the command line if they can't be read or run."""
     from proof.samples import check_samples, failed_command, feed, lines_of, samples_in
@@ -55,15 +56,15 @@ def tried_samples(
         if not what.samples.is_dir():
             fail(USAGE, f"{what.samples} is no folder")
         try:
-            return check_samples(contract, samples_in(what.samples))
+            return check_samples(contract, samples_in(what.samples), how.allow_skipped)
         except OSError as error:
             fail(USAGE, f"can't read {what.samples}: {error.strerror}")
     command = what.command or ""
     if what.side == "consumer":
-        run = partial(_ended_with, command, seconds)
-        return feed(contract, run, command, cases, seed)
-    ended, printed = _ended(command, b"", seconds)
-    outcome = check_samples(contract, lines_of("output", printed))
+        run = partial(_ended_with, command, how.time_limit)
+        return feed(contract, run, command, how.cases, seed, how.allow_skipped)
+    ended, printed = _ended(command, b"", how.time_limit)
+    outcome = check_samples(contract, lines_of("output", printed), how.allow_skipped)
     if not ended.status:
         return outcome
     failure = failed_command(outcome, ended)

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
 
+UNKNOWN_ID = frozenset({404, 409, 410})
+"""Answers to an id that a probe can't know: nothing is there, or it is not as it must be."""
+
+
 class EndpointSubject:
     """Tries an endpoint with what `requests` makes; `learned` takes what answers tell."""
 
@@ -27,6 +31,14 @@ class EndpointSubject:
     def promises_success(self) -> bool:
         return any(name[0] in "123d" for name in self._check.responses)
 
+    @property
+    def may_need_credentials(self) -> bool:
+        return bool(self._check.operation.security)
+
+    @property
+    def excused(self) -> frozenset[int]:
+        return UNKNOWN_ID if "{" in self._check.operation.route else frozenset()
+
     def plain(self) -> WireRequest | None:
         return self._requests.plain()
 
@@ -37,7 +49,11 @@ class EndpointSubject:
         return invalid(self._requests)
 
     def is_success(self, answer: WireAnswer) -> bool:
-        return answer.status < 400
+        declared = {str(answer.status), f"{answer.status // 100}XX"} & self._check.responses.keys()
+        return 200 <= answer.status < 300 or (answer.status < 400 and bool(declared))
+
+    def unread(self) -> list[str]:
+        return []
 
     def learn(self, answer: WireAnswer) -> None:
         self._learned.learn(self._check, answer)

@@ -69,7 +69,8 @@ def data_breaches(
     from graphql import execute_sync
 
     if not isinstance(value, dict):
-        return [RuleBreach("body_schema", "body/data", "It is an object.")]
+        why = "Without errors it is an object."
+        return [RuleBreach("body_schema", "body/data", why)]
     check = _DataCheck()
     execute_sync(
         schema,

@@ -14,7 +14,9 @@ from proof.graphql_http import (
     validation_problem,
 )
 from proof.messages import WireAnswer, WireRequest
+from proof.plain_values import drawn_values
 from proof.probe_subject import Spoiled
+from proof.strategies import NoSuchValue
 
 if TYPE_CHECKING:
     from graphql import GraphQLSchema
@@ -35,6 +37,8 @@ class GraphqlSubject:
     """Tries one root field at a path. Raises `Unmakeable`."""
 
     promises_success = True
+    may_need_credentials = False
+    excused: frozenset[int] = frozenset()
 
     def __init__(self, schema: "GraphQLSchema", root: Root, name: str, path: str) -> None:
         self._schema, self._root, self._name, self._path = schema, root, name, path
@@ -51,11 +55,26 @@ class GraphqlSubject:
         return self._texts.map(self._request)
 
     def invalid(self) -> "SearchStrategy[Spoiled] | None":
-        return self._drawn(negative=True).map(self._spoiled)
+        from hypothesis.errors import InvalidArgument
+
+        wrong = self._drawn(negative=True)
+        try:
+            # Only to draw one tells that there is nothing to be wrong with, such as an argument.
+            drawn_values(wrong, 0, 1)
+        except InvalidArgument:
+            return None
+        except NoSuchValue:
+            pass
+        return wrong.map(self._spoiled)
 
     def is_success(self, answer: WireAnswer) -> bool:
         given = answered(answer)
-        return not isinstance(given, RuleBreach) and "errors" not in given
+        if isinstance(given, RuleBreach):
+            return False
+        return "errors" not in given and given.get("data") is not None
+
+    def unread(self) -> list[str]:
+        return []
 
     def learn(self, answer: WireAnswer) -> None:
         pass
@@ -71,7 +90,7 @@ class GraphqlSubject:
         if answer.status >= 400:
             why = f"It is {answer.status} for a valid request: {_first_error(given)}"
             return [RuleBreach("refuses_valid", "status", why)]
-        if given.get("data") is None:
+        if given.get("data") is None and "errors" in given:
             return []
         text = json.loads(request.body or b"")["query"]
         return data_breaches(

@@ -11,7 +11,7 @@ from proof.exchange import OperationCheck
 from proof.graphql_http import PATH, graphql_schema
 from proof.graphql_subject import GraphqlSubject, root_fields
 from proof.learned import Learned
-from proof.probe_outcome import OperationTally, ProbeFailure, ProbeOutcome, span
+from proof.probe_outcome import OperationTally, ProbeFailure, ProbeOutcome, not_tried, span
 from proof.probe_subject import ProbeSubject
 from proof.sender import BaseUrl, Halted, ProbeSender
 from proof.trial import WHY_MAX, ProbePlan, Progress, Trial
@@ -51,6 +51,11 @@ def probe(
             break
     if not subjects:
         unproven.append("The contract has nothing to call: no method and path, and no GraphQL.")
+    elif not unproven and not failures and not any(tally.succeeded for tally in tallies):
+        unproven.append("No request was answered with success.")
+    skipped = _skipped(contract)
+    if subjects and not plan.allow_skipped:
+        unproven += map(not_tried, skipped)
     return ProbeOutcome(
         TOOL,
         contract.digest,
@@ -60,7 +65,7 @@ def probe(
         tuple(unproven),
         *span(started),
         "mock" if sender.saw_mock else None,
-        tuple(_skipped(contract)),
+        tuple(skipped),
     )
 
 

@@ -113,6 +113,11 @@ class ProbeOutcome:
         }
 
 
+def not_tried(key: str) -> str:
+    """That an operation can't be tried this way, so that it is not proven."""
+    return f"{key}: it can't be tried this way; --allow-skipped lets the rest pass without it."
+
+
 def contract_digest(content: Mapping[str, Any]) -> str:
     """The SHA-256, hex, of a content's canonical JSON (RFC 8785), to which an agreement is bound.
 

@@ -27,6 +27,16 @@ class ProbeSubject(Protocol):
         """Whether the contract has an answer of success, so that one must be seen."""
         ...
 
+    @property
+    def may_need_credentials(self) -> bool:
+        """Whether the contract says so, so that a refusal for want of them is no breach."""
+        ...
+
+    @property
+    def excused(self) -> frozenset[int]:
+        """Statuses of answers that tell nothing of whether valid requests have success."""
+        ...
+
     def plain(self) -> WireRequest | None:
         """The likeliest request to have success; None if it would break the contract."""
         ...
@@ -47,6 +57,10 @@ class ProbeSubject(Protocol):
 
     def breaches(self, request: WireRequest, answer: WireAnswer) -> list[RuleBreach]:
         """What is wrong with the answer to a valid request."""
+        ...
+
+    def unread(self) -> list[str]:
+        """What of the contract could not be held against the answers until now, a line each."""
         ...
 
     def refusal_breaches(self, spoiled: Spoiled, answer: WireAnswer) -> list[RuleBreach]:

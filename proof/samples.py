@@ -11,10 +11,9 @@ from proof.agreed import AgreedContract
 from proof.exchange import ValueCheck
 from proof.messages import json_of
 from proof.plain_values import drawn_values, plain_value
-from proof.probe_outcome import OperationTally, ProbeFailure, ProbeOutcome, span
+from proof.probe_outcome import OperationTally, ProbeFailure, ProbeOutcome, not_tried, span
 from proof.strategies import NoSuchValue, SchemaValues
 from proof.validators import Misfit
-from schemas.dialect import Direction
 from schemas.plain import one_line
 
 TOOL = "cacp probe"
@@ -43,17 +42,19 @@ class CommandEnd(NamedTuple):
 
 
 def messages_of(contract: AgreedContract) -> dict[str, ValueCheck]:
-    """The events and models of a contract, ready to check, by key."""
+    """The events and models that a contract's provider makes, ready to check, by key.
+
+    What its consumer sends, such as the messages that AsyncAPI's `receive` names, is not among
+    them: the provider has no samples of it, and the consumer reads none.
+    """
     checks: dict[str, ValueCheck] = {}
     for operation in contract.interface.operations:
         if operation.kind == "http":
             continue
         parts = operation.responses.values()
         emitted = [schema for part in parts for schema in part.bodies.values()]
-        schemas = emitted or list(operation.request.bodies.values())
-        direction: Direction = "response" if emitted else "request"
-        for schema in schemas[:1]:
-            checks[operation.key] = ValueCheck(contract.interface, schema, direction)
+        for schema in emitted[:1]:
+            checks[operation.key] = ValueCheck(contract.interface, schema, "response")
     return checks
 
 
@@ -77,7 +78,9 @@ def lines_of(name: str, text: bytes) -> Iterator[Sample]:
             yield Sample(f"{name}, line {number}", line)
 
 
-def check_samples(contract: AgreedContract, samples: Iterable[Sample]) -> ProbeOutcome:
+def check_samples(
+    contract: AgreedContract, samples: Iterable[Sample], allow_skipped: bool = False
+) -> ProbeOutcome:
     """Each sample must fit one of the contract's messages, and each message needs a sample."""
     started = datetime.now(UTC)
     checks = messages_of(contract)
@@ -97,7 +100,8 @@ def check_samples(contract: AgreedContract, samples: Iterable[Sample]) -> ProbeO
     if stray:
         tallies.append(OperationTally("samples that fit nothing", 0, stray, 0))
     unproven = [f"There is no sample of {key}." for key, count in fitting.items() if not count]
-    return _outcome(contract, None, tallies, failures, unproven or _unless(checks), started)
+    unproven += _unproven(contract, checks, allow_skipped)
+    return _outcome(contract, None, tallies, failures, unproven, started)
 
 
 def _best(checks: Mapping[str, ValueCheck], sample: Sample) -> tuple[str, Misfit | None]:
@@ -114,17 +118,28 @@ def _best(checks: Mapping[str, ValueCheck], sample: Sample) -> tuple[str, Misfit
     return nearest, checks[nearest].validator.misfits(value)[0]
 
 
-def _unless(checks: Mapping[str, ValueCheck]) -> list[str]:
-    return [] if checks else ["The contract has no event or data model."]
+def _unproven(
+    contract: AgreedContract, checks: Mapping[str, ValueCheck], allow_skipped: bool
+) -> list[str]:
+    if not checks:
+        return ["The contract has no event or data model that its provider makes."]
+    return [] if allow_skipped else [not_tried(check.key) for check in contract.operations]
 
 
-def feed(contract: AgreedContract, run: Run, command: str, cases: int, seed: int) -> ProbeOutcome:
+def feed(
+    contract: AgreedContract,
+    run: Run,
+    command: str,
+    cases: int,
+    seed: int,
+    allow_skipped: bool = False,
+) -> ProbeOutcome:
     """Give a consumer's command made messages, one in each line; it must end with status 0."""
     started = datetime.now(UTC)
     checks = messages_of(contract)
     tallies: list[OperationTally] = []
     failures: list[ProbeFailure] = []
-    unproven = _unless(checks)
+    unproven = _unproven(contract, checks, allow_skipped)
     for key, check in checks.items():
         try:
             strategy = SchemaValues(check.schema).strategy()

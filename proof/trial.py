@@ -25,7 +25,10 @@ ROUND_SHARE = 4
 """Of the cases, one in so many is drawn again to look for the next failure."""
 WHY_MAX = 1000
 VALID_SHARE = 0.6
+SUCCESS_SHARE = 0.5
+"""Of the valid requests of an operation, this share must have success."""
 DENIED = (401, 403)
+TOO_MANY = 429
 
 Kind = tuple[str, str]
 """Of a failure: the rule that it breaks, and where."""
@@ -39,6 +42,7 @@ class ProbePlan:
 
     `values` are those that parameters of a name always have. Values of headers that are `hidden`
     are not shown. `may_sign_in`: whether credentials go along, so that a refusal of them counts.
+    `allow_skipped`: whether the rest may pass without the operations that nobody can call.
     """
 
     cases: int
@@ -46,6 +50,7 @@ class ProbePlan:
     values: Mapping[str, str] = field(default_factory=dict)
     hidden: tuple[str, ...] = ()
     may_sign_in: bool = False
+    allow_skipped: bool = False
 
 
 class _Broken(Exception):
@@ -70,9 +75,11 @@ class Trial:
         self._progress = progress
         self.valid = self.invalid = self.succeeded = 0
         self._statuses: Counter[int] = Counter()
+        self._refused: Counter[int] = Counter()
         self._findings: dict[Kind, _FoundBreach] = {}
         self._small: set[Kind] = set()
         self._last: WireRequest | None = None
+        self._undrawn: list[str] = []
 
     # --- what was found ---------------------------------------------------------------------------
 
@@ -96,16 +103,29 @@ class Trial:
         """What a trial without failures did not show either."""
         if not self.valid:
             return [f"{self._subject.key}: no valid request could be made of its schemas."]
-        if self._findings or self.succeeded or not self._subject.promises_success:
+        lines = [*self._undrawn, *self._subject.unread()]
+        if not self._findings and self._subject.promises_success:
+            lines += self._without_success()
+        return [f"{self._subject.key}: {line}" for line in lines]
+
+    def _without_success(self) -> list[str]:
+        """That too few valid requests had success, if that is so."""
+        excused = sum(self._statuses[status] for status in self._subject.excused)
+        if self.succeeded and self.succeeded >= SUCCESS_SHARE * (self.valid - excused):
             return []
-        status, count = self._statuses.most_common(1)[0]
+        few = f"only {self.succeeded}" if self.succeeded else "none"
+        line = f"{few} of {self.valid} valid requests was answered with success"
+        if not self._refused:
+            return [f"{line}."]
+        status, count = self._refused.most_common(1)[0]
         hint = "name values of parameters that exist (--value), or prepare them (--before)"
         if status in DENIED:
             hint = "send credentials (--header)"
-        return [
-            f"{self._subject.key}: none of {self.valid} valid requests was answered with success, "
-            f"{count} with {status}: {hint}."
-        ]
+        elif status == TOO_MANY:
+            hint = "send more slowly (--rate)"
+        elif self.succeeded:
+            hint = "the contract must say what is valid, or prepare what is needed (--before)"
+        return [f"{line}, {count} with {status}: {hint}."]
 
     # --- the trial --------------------------------------------------------------------------------
 
@@ -118,6 +138,8 @@ class Trial:
         self._rounds(self._subject.valid(), self._judged_valid, int(self._plan.cases * share))
         if wrong is not None:
             self._rounds(wrong, self._judged_invalid, self._plan.cases)
+            if not self.invalid and not self._undrawn:
+                self._undrawn.append("no invalid request was sent: it needs more --cases.")
 
     def _rounds(
         self,
@@ -171,8 +193,12 @@ class Trial:
                 raise _Broken
 
         # What broke is kept as it is found. A provider need not do the same twice.
-        with suppress(_Broken, errors.Flaky, errors.Unsatisfiable):
-            send()
+        with suppress(_Broken, errors.Flaky):
+            try:
+                send()
+            except errors.Unsatisfiable:
+                kind = "valid" if judged == self._judged_valid else "invalid"
+                self._undrawn.append(f"no {kind} requests could be drawn of its schemas.")
         self._small.update(looked_into)
         return bool(looked_into)
 
@@ -209,9 +235,17 @@ class Trial:
         if self._subject.is_success(answer):
             self.succeeded += 1
             self._subject.learn(answer)
-        if answer.status in DENIED and not self._plan.may_sign_in:
+        else:
+            self._refused[answer.status] += 1
+        if answer.status in DENIED and self._may_deny():
             return []
         return self._subject.breaches(request, answer)
+
+    def _may_deny(self) -> bool:
+        """Whether a request may be refused for want of credentials, whatever is declared: where
+        none are sent, and the contract asks for some or nothing went without them yet."""
+        lacks = self._subject.may_need_credentials or not self.succeeded
+        return lacks and not self._plan.may_sign_in
 
     def _judged_invalid(self, case: Spoiled) -> list[RuleBreach]:
         answer = self._answer(case.request)

@@ -32,7 +32,7 @@ def bench(node: Node, frontend_key: str, tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def probe(bench: Bench, *words: str, url: str = "", repo: str = REPO) -> Any:
-    given = ["--repo", repo, "--key-file", str(bench.key_file), "--cases", "10", "--seed", "3"]
+    given = ["--repo", repo, "--key-file", str(bench.key_file), "--cases", "20", "--seed", "3"]
     return cacp("probe", bench.contract, *given, *words, url=url or bench.node.url)
 
 
@@ -40,14 +40,14 @@ def test_a_probe_that_passes_proves_the_provider(bench: Bench, provider: str) ->
     bench.built(content=CONTRACT)
     done = probe(bench, "--base-url", f"{provider}/honest")
     assert done.exit_code == 0, done.stderr
-    assert "passed, 40 cases" in done.stdout
+    assert "passed, 80 cases" in done.stdout
     assert "the receipt is recorded, and proves the provider's side" in done.stderr
     assert bench.status == "verified"
     [receipt] = bench.receipts
     assert (receipt["commit"], receipt["side"]) == (bench.first, "provider")
-    assert (receipt["tool"], receipt["cases"], receipt["seed"]) == ("cacp probe", 40, 3)
+    assert (receipt["tool"], receipt["cases"], receipt["seed"]) == ("cacp probe", 80, 3)
     assert "target" not in receipt
-    assert receipt["command"].endswith(f"--base-url {provider}/honest --cases 10 --seed 3")
+    assert receipt["command"].endswith(f"--base-url {provider}/honest --cases 20 --seed 3")
     assert bench.checkout.git("status", "--porcelain") == "", "it leaves nothing in the tree"
 
 
@@ -104,6 +104,7 @@ def test_what_would_prove_nothing_is_told_before_anything_is_sent(
     [
         (["--base-url", "http://h", "--allow-mock"], "a probe of a mock proves nothing"),
         (["--base-url", "http://h", "--side", "consumer"], "only a --command can be a consumer's"),
+        (["--base-url", "http://h", "--cases", "19"], "a receipt is of at least 20 --cases"),
         (["--samples", ".", "--serve", "true"], "--serve starts what answers at --base-url"),
     ],
 )
@@ -131,7 +132,7 @@ def test_samples_and_commands_prove_whose_they_are(bench: Bench) -> None:
     done = probe(bench, "--command", "cat", "--side", "consumer", repo=FRONTEND)
     assert done.exit_code == 0, done.output
     sides = {receipt["side"]: receipt["command"] for receipt in bench.receipts}
-    assert sides["consumer"].endswith("--command cat --side consumer --cases 10 --seed 3")
+    assert sides["consumer"].endswith("--command cat --side consumer --cases 20 --seed 3")
 
 
 def test_a_commit_while_it_runs_makes_the_receipt_worthless(bench: Bench) -> None:

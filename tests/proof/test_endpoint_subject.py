@@ -55,10 +55,31 @@ def test_an_invalid_request_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("responses", "promised"),
-    [({"200": {}}, True), ({"default": {}}, True), ({"302": {}}, True), ({"4XX": {}}, False)],
+    ("responses", "promised", "redirects"),
+    [
+        ({"200": {}}, True, False),
+        ({"default": {}}, True, False),
+        ({"302": {}}, True, True),
+        ({"3XX": {}}, True, True),
+        ({"4XX": {}}, False, False),
+    ],
 )
-def test_whether_success_is_promised(responses: Any, promised: bool) -> None:
-    assert subject(**responses).promises_success is promised
-    assert subject(**responses).is_success(WireAnswer(302))
-    assert not subject(**responses).is_success(WireAnswer(400))
+def test_whether_success_is_promised(responses: Any, promised: bool, redirects: bool) -> None:
+    tried = subject(**responses)
+    assert tried.promises_success is promised
+    assert tried.is_success(WireAnswer(204))
+    assert tried.is_success(WireAnswer(302)) is redirects
+    assert not tried.is_success(WireAnswer(400))
+
+
+def test_what_a_contract_excuses() -> None:
+    assert not subject().may_need_credentials
+    assert subject().excused == frozenset()
+    content = {
+        "openapi": "3.1.0",
+        "paths": {"/a/{id}": {"get": {"security": [{"key": []}], "responses": {}}}},
+    }
+    (check,) = operation_checks(read(content))
+    signed = EndpointSubject(check, Requests(check, "", {}, {}), Learned([check]))
+    assert signed.may_need_credentials
+    assert signed.excused == {404, 409, 410}

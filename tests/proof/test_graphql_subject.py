@@ -1,6 +1,7 @@
 """Fields of GraphQL, tried at a real service with planted bugs."""
 
 import json
+from typing import Any
 
 import pytest
 from graphql import build_schema
@@ -9,6 +10,7 @@ from proof.agreed import AgreedContract
 from proof.cases import Unmakeable
 from proof.graphql_http import validation_problem
 from proof.graphql_subject import GraphqlSubject, root_fields
+from proof.messages import WireAnswer
 from proof.plain_values import drawn_values
 from tests.proof.graphql_provider import CONTENT, SDL
 from tests.proof.test_probe import probed
@@ -41,6 +43,30 @@ def test_invalid_requests_are_invalid() -> None:
         for request, wrong in drawn_values(strategy, 1, 10):
             text = json.loads(request.body or b"")["query"]
             assert validation_problem(SCHEMA, text) == wrong.why
+
+
+def test_where_nothing_can_be_wrong_there_are_no_invalid_requests() -> None:
+    for sdl in ("type Query { ping: String }", "type Query { us: [U!]! } type U { id: ID! }"):
+        (field,) = root_fields(schema := build_schema(sdl))
+        assert GraphqlSubject(schema, *field, "/graphql").invalid() is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "rules", "succeeds"),
+    [
+        ({"data": None}, ["body_schema"], False),
+        ({"data": None, "errors": [{"message": "No."}]}, [], False),
+        ({"data": {"ping": "a", "__typename": "Query"}}, [], True),
+        ({"data": {"ping": None, "__typename": "Query"}}, ["body_schema"], True),
+    ],
+)
+def test_data_is_null_only_beside_errors(answer: Any, rules: list[str], succeeds: bool) -> None:
+    schema = build_schema("type Query { ping: String! }")
+    subject = GraphqlSubject(schema, "query", "ping", "/graphql")
+    (request,) = drawn_values(subject.valid(), 1, 1)
+    given = WireAnswer(200, (("Content-Type", "application/json"),), json.dumps(answer).encode())
+    assert [breach.rule for breach in subject.breaches(request, given)] == rules
+    assert subject.is_success(given) is succeeds
 
 
 def test_a_field_without_requests_is_said() -> None:
@@ -80,3 +106,14 @@ def test_subscriptions_are_skipped(provider: str) -> None:
     sdl = SDL + "type Subscription { made: User }"
     outcome = probed(f"{provider}/of-graphql/honest/graphql", AgreedContract("G", {"graphql": sdl}))
     assert outcome.skipped == ("subscription made",)
+    assert outcome.unproven == (
+        "subscription made: it can't be tried this way; --allow-skipped lets the rest pass "
+        "without it.",
+    )
+    assert outcome.result == "not_run"
+    outcome = probed(
+        f"{provider}/of-graphql/honest/graphql",
+        AgreedContract("G", {"graphql": sdl}),
+        allow_skipped=True,
+    )
+    assert (outcome.result, outcome.skipped) == ("passed", ("subscription made",))

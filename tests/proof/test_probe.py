@@ -125,6 +125,12 @@ def test_without_success_nothing_is_proven(provider: str) -> None:
     assert "with 404: name values of parameters that exist (--value)" in outcome.unproven[0]
 
 
+def test_refusals_alone_prove_nothing(provider: str) -> None:
+    contract = endpoint("/users", query={"limit": "string"}, responses={"400": {}, "405": {}})
+    outcome = probed(f"{provider}/honest", contract, values={"limit": "no"})
+    assert outcome.unproven == ("No request was answered with success.",)
+
+
 def test_a_contract_that_has_no_endpoint_is_not_proven(provider: str) -> None:
     outcome = probed(provider, AgreedContract("Model", {"email": "string"}))
     assert outcome.result == "not_run"

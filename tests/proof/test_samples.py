@@ -42,7 +42,36 @@ def test_without_a_sample_nothing_is_proven() -> None:
     assert checked().unproven == ("There is no sample of model.",)
     outcome = checked(b"{}", contract=ENDPOINT)
     assert (outcome.result, outcome.skipped) == ("not_run", ("GET /a",))
-    assert outcome.unproven == ("The contract has no event or data model.",)
+    assert outcome.unproven == ("The contract has no event or data model that its provider makes.",)
+
+
+def asyncapi(*actions: str) -> AgreedContract:
+    """A message for each of AsyncAPI's actions, which has a member of the action's name."""
+    return AgreedContract(
+        "Events",
+        {
+            "asyncapi": "3.0.0",
+            "channels": {
+                action: {
+                    "address": action,
+                    "messages": {"M": {"payload": {"type": "object", "required": [action]}}},
+                }
+                for action in actions
+            },
+            "operations": {
+                action: {"action": action, "channel": {"$ref": f"#/channels/{action}"}}
+                for action in actions
+            },
+        },
+        "event_schema",
+    )
+
+
+def test_a_provider_makes_samples_of_what_it_sends() -> None:
+    both = asyncapi("send", "receive")
+    assert checked(b'{"send": 1}', contract=both).result == "passed"
+    assert checked(b'{"send": 1}', b'{"receive": 1}', contract=both).result == "failed"
+    assert "that its provider makes" in checked(b"{}", contract=asyncapi("receive")).unproven[0]
 
 
 def test_samples_are_files_and_lines(tmp_path: Path) -> None:

@@ -144,6 +144,39 @@ def test_a_refusal_of_credentials_counts_if_there_were_any(
         assert trial.unproven()[0].endswith("60 with 401: send credentials (--header).")
 
 
+def test_credentials_that_nobody_agreed_on_are_not_asked_for_after_a_success() -> None:
+    answers = iter([GOOD])
+    trial = tried(lambda _: next(answers, WireAnswer(401)))
+    assert ("undeclared_status", "status") in kinds(trial)
+
+
+def test_one_success_does_not_prove_the_rest() -> None:
+    """Half of the valid requests have success, but for those of an id that nobody knows."""
+    answers = iter([GOOD])
+    trial = tried(lambda _: next(answers, REFUSED))
+    assert trial.failures("http://h") == []
+    assert trial.unproven() == [
+        "POST /a: only 1 of 60 valid requests was answered with success, 59 with 400: the contract "
+        "must say what is valid, or prepare what is needed (--before)."
+    ]
+    numbers = iter(range(1000))
+    half = tried(lambda value: REFUSED if next(numbers) % 2 else honest(value))
+    assert half.unproven() == []
+    responses = CONTENT["responses"] | {"404": "None", "429": "Later"}
+    content = CONTENT | {"path": "/a/{id}", "responses": responses}
+    answers = iter([GOOD])
+    unknown = tried(lambda _: next(answers, WireAnswer(404)), content=content)
+    assert unknown.unproven() == []
+    answers = iter([GOOD])
+    busy = tried(lambda _: next(answers, WireAnswer(429)), content=content)
+    assert busy.unproven()[0].endswith("59 with 429: send more slowly (--rate).")
+
+
+def test_cases_that_could_not_be_drawn_are_said() -> None:
+    few = tried(honest, cases=1)
+    assert few.unproven() == ["POST /a: no invalid request was sent: it needs more --cases."]
+
+
 def test_a_provider_that_changes_its_mind_is_told_of() -> None:
     numbers = iter(range(10_000))
     trial = tried(lambda value: GOOD if next(numbers) % 7 else WireAnswer(500))
