@@ -3,12 +3,14 @@ refer to. Nothing is fetched, and nothing outside their folder is read."""
 
 import json
 import posixpath
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from cli.terminal import USAGE, fail
 from cli.text_files import read_text
+from contracts.json_text import path_text
 from contracts.refs import FILES
 from contracts.sameness import references
 
@@ -60,6 +62,10 @@ def _document(path: Path) -> Json:
         if path.suffix == ".json":
             fail(USAGE, f"{path} is not JSON: {_problem(error)}")
         value = _yaml(path, text)
+    try:
+        value = _Plain().plain(value)
+    except ValueError as error:
+        fail(USAGE, f"{path}: {error}")
     if not isinstance(value, dict):
         fail(USAGE, f"{path} holds no object: a contract's content is one")
     return value
@@ -69,13 +75,10 @@ def _yaml(path: Path, text: str) -> Any:
     import yaml
 
     try:
-        value = yaml.load(text, Loader=_loader())  # noqa: S506 - a safe loader
+        value: Any = yaml.load(text, Loader=_loader())  # noqa: S506 - a safe loader
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         fail(USAGE, f"{path} is neither JSON nor YAML: {_problem(error)}")
-    try:
-        return _Plain().plain(value)
-    except ValueError as error:
-        fail(USAGE, f"{path}: {error}")
+    return value
 
 
 def _loader() -> Any:
@@ -92,8 +95,9 @@ def _loader() -> Any:
 
 
 class _Plain:
-    """Makes what YAML holds into JSON's values: names are texts, and aliases are bounded. An alias
-    of an alias would else stand for more values than any memory holds."""
+    """Makes what YAML or Python's JSON holds into JSON's values: names are texts, numbers are
+    finite, and aliases are bounded. An alias of an alias would else stand for more values than any
+    memory holds."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Any, int]] = {}
@@ -101,27 +105,34 @@ class _Plain:
 
     def plain(self, value: Any) -> Any:
         """The value. Raises ValueError for what JSON has not, or too much of it."""
-        made, size = self._made(value, 0)
+        made, size = self._made(value, ())
         if size > VALUES_MAX:
-            raise ValueError(f"its aliases stand for more than {VALUES_MAX:,} values")
+            raise ValueError(f"it and its aliases stand for more than {VALUES_MAX:,} values")
         return made
 
-    def _made(self, value: Any, depth: int) -> tuple[Any, int]:
+    def _made(self, value: Any, path: tuple[str | int, ...]) -> tuple[Any, int]:
         if not isinstance(value, dict | list):
+            if isinstance(value, int | float) and not abs(value) <= sys.float_info.max:
+                what = "no number" if value != value else "a number beyond 1.8e308"
+                raise ValueError(f"at {path_text(path)} is {what}, which no contract can hold")
             if value is None or isinstance(value, str | int | float | bool):
                 return value, 1
-            raise ValueError(f"it holds a {type(value).__name__}, which JSON has not")
-        if depth > DEPTH_MAX or id(value) in self._open:
-            raise ValueError("it is nested too deeply, or within itself")
+            kind = type(value).__name__
+            raise ValueError(f"at {path_text(path)} is a {kind}, which JSON has not")
+        if len(path) > DEPTH_MAX or id(value) in self._open:
+            raise ValueError(f"it is nested more than {DEPTH_MAX} levels deep, or within itself")
         known = self._known.get(id(value))
         if known is None:
             self._open.add(id(value))
             if isinstance(value, dict):
-                members = {_name(name): self._made(part, depth + 1) for name, part in value.items()}
+                members = {
+                    name: self._made(part, (*path, name))
+                    for name, part in ((_name(name), part) for name, part in value.items())
+                }
                 made: Any = {name: part for name, (part, _) in members.items()}
                 sizes = [size for _, size in members.values()]
             else:
-                parts = [self._made(part, depth + 1) for part in value]
+                parts = [self._made(part, (*path, place)) for place, part in enumerate(value)]
                 made, sizes = [part for part, _ in parts], [size for _, size in parts]
             self._open.discard(id(value))
             known = self._known[id(value)] = (made, 1 + sum(sizes))
@@ -130,7 +141,9 @@ class _Plain:
 
 def _name(name: Any) -> str:
     """A member's name: YAML has numbers and truth values there, as in `200:`."""
-    return name if isinstance(name, str) else json.dumps(name)
+    if name is None or isinstance(name, str | int | float | bool):
+        return name if isinstance(name, str) else json.dumps(name)
+    raise ValueError(f"a member has a {type(name).__name__} for its name: names are texts")
 
 
 def _problem(error: Exception) -> str:

@@ -18,8 +18,9 @@ from contracts.structure import structure_changes, word_changes
 from contracts.work import TooMuchWork, Work
 from schemas.dialect import DialectName
 
-STEPS = 3_000_000
-"""Steps of one comparison: some seconds. What is not compared by then is unknown."""
+STEPS = 2_000_000
+"""Steps of one comparison, of two microseconds or so: at most some 5 s of any contents. What is not
+compared by then is unknown."""
 
 TOO_LARGE = "The contents are too large to be compared in full."
 OWN: Mapping[DialectName, Callable[[Interface, Interface], Iterable[ContractChange]]] = {

@@ -21,6 +21,27 @@ def text_of(value: Any) -> str:
             return "…"
 
 
+def value_key(value: Any) -> str:
+    """A text that is the same for values that a schema takes for equal: 1 and 1.0 are, 1 and true
+    are not."""
+    if isinstance(value, str):
+        return f'"{value}'
+    try:
+        return text_of(_with_whole(value))
+    except RecursionError:
+        return text_of(value)
+
+
+def _with_whole(value: Any) -> Any:
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else value
+    if isinstance(value, list):
+        return [_with_whole(part) for part in value]
+    if isinstance(value, dict):
+        return {name: _with_whole(part) for name, part in value.items()}
+    return value
+
+
 def same(before: Any, after: Any) -> bool:
     """Whether two values are certainly the same JSON."""
     if not isinstance(before, dict | list) or not isinstance(after, dict | list):

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from contracts.json_text import text_of
 from contracts.model import Path
 from contracts.shorthand import ShorthandSchema
 
@@ -50,16 +49,17 @@ class Edge:
 class Atom:
     """Values of one type. `at` is the node that says what the type is, for paths.
 
-    `values` are the only ones, if it is not None. `bounds` has counts by keyword, `texts` the
-    values of keywords that are compared as they are (pattern, format, multipleOf). `rest` describes
-    members that are named nowhere: None if nothing is said of them. `opaque` are keywords that are
-    not worked out, with their text. A value that fits one of `excludes` too is refused, as `oneOf`
-    says; that is among the opaque ones all the same, and known of single values.
+    `values` are the only ones, by their `value_key`, if it is not None. `bounds` has counts by
+    keyword, `texts` the values of keywords that are compared as they are (pattern, format,
+    multipleOf). `rest` describes members that are named nowhere: None if nothing is said of them.
+    `opaque` are keywords that are not worked out, with their text. A value that fits one of
+    `excludes` too is refused, as `oneOf` says; that is among the opaque ones all the same, and
+    known of single values.
     """
 
     type: str
     at: SchemaNode
-    values: tuple[Any, ...] | None = None
+    values: Mapping[str, Any] | None = None
     integer: bool = False
     low: Edge | None = None
     high: Edge | None = None
@@ -75,6 +75,22 @@ class Atom:
     names: View = ()
     opaque: frozenset[tuple[str, str]] = frozenset()
     excludes: tuple["Atom", ...] = ()
+
+    @property
+    def size(self) -> int:
+        """How much is asked, for the work that it makes to look at it."""
+        return (
+            len(self.values or ())
+            + len(self.required)
+            + len(self.texts)
+            + len(self.opaque)
+            + len(self.prefix)
+            + len(self.items)
+            + sum(map(len, self.members.values()))
+            + sum(map(len, self.patterns.values()))
+            + len(self.members)
+            + len(self.excludes)
+        )
 
 
 NOTHING: View = (SchemaNode(False, (), ""),)
@@ -113,6 +129,8 @@ def meet(first: Atom, second: Atom, member: Callable[[Atom, str], View]) -> Atom
     """
     if first.type != second.type:
         return None
+    if first is second:
+        return first
     values = _common(first.values, second.values)
     names = (*first.members, *(name for name in second.members if name not in first.members))
     return replace(
@@ -132,17 +150,16 @@ def meet(first: Atom, second: Atom, member: Callable[[Atom, str], View]) -> Atom
         rest=_rest(first.rest, second.rest),
         names=_both(first.names, second.names),
         opaque=first.opaque | second.opaque,
-        excludes=first.excludes + second.excludes,
+        excludes=tuple({id(each): each for each in (*first.excludes, *second.excludes)}.values()),
     )
 
 
 def _common(
-    first: tuple[Any, ...] | None, second: tuple[Any, ...] | None
-) -> tuple[Any, ...] | None:
+    first: Mapping[str, Any] | None, second: Mapping[str, Any] | None
+) -> Mapping[str, Any] | None:
     if first is None or second is None:
         return first if second is None else second
-    known = {text_of(value) for value in second}
-    return tuple(value for value in first if text_of(value) in known)
+    return {key: value for key, value in first.items() if key in second}
 
 
 def _tighter(first: Edge | None, second: Edge | None, sign: int) -> Edge | None:

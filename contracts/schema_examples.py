@@ -32,13 +32,14 @@ _TEXTS = {
 def examples(reader: SchemaReader, atom: Atom, depth: int = 0) -> Iterator[Any]:
     """Values that fit an alternative for certain. Raises TooMuchWork."""
     for value in islice(_tries(reader, atom, depth), ALL_MAX):
+        reader.work.spend()
         if accepts_atom(reader, atom, value, depth) is True:
             yield value
 
 
 def _tries(reader: SchemaReader, atom: Atom, depth: int) -> Iterator[Any]:
     if atom.values is not None:
-        yield from atom.values
+        yield from atom.values.values()
     elif atom.type == "null":
         yield None
     elif atom.type == "boolean":
@@ -111,6 +112,7 @@ def _objects(reader: SchemaReader, atom: Atom, depth: int) -> Iterator[dict[str,
     for name in atom.members:
         values = known.get(name) or _some(reader, reader.member(atom, name), depth)
         for value in values[:EACH_MAX]:
+            reader.work.spend(len(base))
             yield {**base, name: value}
     if atom.rest:
         for value in _some(reader, atom.rest, depth)[:EACH_MAX]:

@@ -1,6 +1,6 @@
 """The keywords of a schema that constrain a value on their own, as a normal form takes them."""
 
-import math
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -70,7 +70,7 @@ class KeywordReader:
             kinds["null"] = True
         return kinds
 
-    def atom(self, kind: str, values: tuple[Any, ...] | None, whole: bool) -> Atom:
+    def atom(self, kind: str, values: Mapping[str, Any] | None, whole: bool) -> Atom:
         """What the schema asks of values of a type. `whole`: of numbers only those are allowed."""
         before = set(self.opaque)
         read = _READERS.get(kind)
@@ -116,7 +116,8 @@ class KeywordReader:
         if (
             isinstance(value, bool)
             or not isinstance(value, int | float)
-            or not math.isfinite(value)
+            # Beyond what a number of 64 bits holds, nothing can be counted with it.
+            or not abs(value) <= sys.float_info.max
         ):
             self._keep(key)
             return None

@@ -7,11 +7,12 @@ written not to responses.
 """
 
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any
 
 import regex
 
-from contracts.json_text import text_of
+from contracts.json_text import text_of, value_key
 from contracts.model import Interface, Located
 from contracts.refs import WORDS, Resolver
 from contracts.sameness import references
@@ -23,10 +24,18 @@ from schemas.dialect import Direction
 
 ATOMS_MAX = 100
 """Alternatives of one schema; one that has more is not worked out."""
-DEPTH_MAX = 60
+DEPTH_MAX = 100
 """Schemas that join others, one within the other, without a value between."""
-MATCH_SECONDS = 0.05
-"""The time that a pattern may take over a name: beyond it, nobody knows whether it matches."""
+MATCHING = ((0.0001, 60), (0.001, 600), (0.05, 30_000))
+"""The seconds that a pattern may take over a text, and the steps that they count for. Beyond the
+last, nobody knows whether it matches."""
+ATOM_STEPS = 3
+MEET_STEPS = 5
+TEXT_STEP = 64
+"""Steps to make an alternative, and to join two; characters of text for one step. A step is a
+microsecond or two."""
+TEXT_MAX = 2_000
+"""Characters of an opaque keyword's text, beyond which a digest stands for it."""
 
 Atoms = tuple[Atom, ...]
 Key = tuple[int, ...]
@@ -36,25 +45,22 @@ def key_of(view: View) -> Key:
     return tuple(id(node.raw) for node in view)
 
 
-def matches(pattern: str, text: str) -> bool | None:
-    """Whether a pattern is found in a text; None if that can't be told."""
-    try:
-        return regex.search(pattern, text, timeout=MATCH_SECONDS) is not None
-    except (regex.error, TimeoutError, RecursionError):
-        return None
-
-
 class SchemaReader:
     """The schemas of one interface, for what goes in one direction."""
 
     def __init__(self, interface: Interface, direction: Direction, work: Work) -> None:
         self.interface = interface
-        self._work = work
+        self.work = work
         self._hidden = "readOnly" if direction == "request" else "writeOnly"
         self._kept: dict[Key, tuple[View, Atoms]] = {}
         self._settled: dict[int, tuple[SchemaNode, SchemaNode]] = {}
         self._resolver = Resolver(interface.document, interface.files, interface.draft == "2020-12")
+        self._nodes: dict[int, tuple[SchemaNode, Atoms]] = {}
         self._open: list[int] = []
+        self._met = 0
+        """The first open node, by its place in `_open`, that was met again below the last one."""
+        self._matches: dict[tuple[str, str], bool | None] = {}
+        self._patterns: set[str] = set()
 
     @staticmethod
     def view(schema: Located) -> View:
@@ -82,7 +88,7 @@ class SchemaReader:
     def _resolve(self, node: SchemaNode) -> SchemaNode | None:
         known = self._settled.get(id(node.raw))
         if known is None:
-            self._work.spend()
+            self.work.spend()
             place = self._resolver.resolve(Located(node.raw, node.path, node.file))
             if not isinstance(place, Located):
                 return None
@@ -108,12 +114,36 @@ class SchemaReader:
         view = atom.members.get(name)
         if not atom.patterns:
             return (atom.rest or ()) if view is None else view
+        self.work.spend(len(atom.patterns))
         matching = [
-            each for pattern, each in atom.patterns.items() if matches(pattern, name) is not False
+            each
+            for pattern, each in atom.patterns.items()
+            if self.matches(pattern, name) is not False
         ]
         if matching:
             return tuple(node for each in (view or (), *matching) for node in each)
         return (atom.rest or ()) if view is None else view
+
+    def matches(self, pattern: str, text: str) -> bool | None:
+        """Whether a pattern is found in a text; None if that can't be told. Raises TooMuchWork."""
+        key = (pattern, text)
+        if key not in self._matches:
+            self._matches[key] = self._matching(pattern, text)
+        return self._matches[key]
+
+    def _matching(self, pattern: str, text: str) -> bool | None:
+        if pattern not in self._patterns:
+            self._patterns.add(pattern)
+            self.work.spend(100 + 10 * len(pattern))
+        for seconds, steps in MATCHING:
+            self.work.spend(steps)
+            try:
+                return regex.search(pattern, text, timeout=seconds) is not None
+            except TimeoutError:
+                continue
+            except (regex.error, RecursionError):
+                return None
+        return None
 
     def _of_node(self, node: SchemaNode) -> Atoms:
         raw = node.raw
@@ -121,23 +151,38 @@ class SchemaReader:
             return _ANY
         if raw is False:
             return ()
-        self._work.spend()
+        self.work.spend()
+        known = self._nodes.get(id(raw))
+        if known is not None:
+            return known[1]
+        place = len(self._open)
         if not isinstance(raw, dict):
-            return _undecided(node, "schema")
-        if id(raw) in self._open or len(self._open) > DEPTH_MAX:
-            return _undecided(node, "cycle")
+            return self._undecided(node, "schema")
+        if place > DEPTH_MAX:
+            return self._undecided(node, "depth")
+        if id(raw) in self._open:
+            self._met = min(self._met, self._open.index(id(raw)))
+            return self._undecided(node, "cycle")
+        before, self._met = self._met, place
         self._open.append(id(raw))
         try:
-            return self._of_schema(node)
+            atoms = self._of_schema(node)
         finally:
             self._open.pop()
+        if self._met == place:
+            # Nothing in it leads back to what it stands in, so it means the same anywhere.
+            self._nodes[id(raw)] = (node, atoms)
+            self._met = before
+        else:
+            self._met = min(self._met, before)
+        return atoms
 
     def _of_schema(self, node: SchemaNode) -> Atoms:
         raw = node.raw
         atoms = _ANY
         if isinstance(raw.get("$ref"), str):
             target = self._resolve(node)
-            atoms = _undecided(node, "$ref") if target is None else self._of_node(target)
+            atoms = self._undecided(node, "$ref") if target is None else self._of_node(target)
             if self.interface.draft != "2020-12" or raw.keys() <= WORDS:
                 return atoms
         atoms = (
@@ -166,6 +211,11 @@ class SchemaReader:
         )
         kinds = reader.kinds()
         listed = _values(raw)
+        keyed: dict[str, dict[str, Any]] = {}
+        for value in listed or ():
+            key = value_key(value)
+            self.work.spend(1 + len(key) // TEXT_STEP)
+            keyed.setdefault(value_type(value), {}).setdefault(key, value)
         atoms = []
         for kind in TYPES:
             if kind not in kinds:
@@ -174,11 +224,12 @@ class SchemaReader:
             if listed is None:
                 atoms.append(reader.atom(kind, None, whole))
                 continue
-            of_kind = [value for value in listed if value_type(value) == kind]
+            of_kind = keyed.get(kind, {})
             if whole:
-                of_kind = [value for value in of_kind if is_integer(value)]
+                of_kind = {key: value for key, value in of_kind.items() if is_integer(value)}
             if of_kind:
-                atoms.append(reader.atom(kind, tuple(of_kind), whole))
+                atoms.append(reader.atom(kind, of_kind, whole))
+        self.work.spend(sum(ATOM_STEPS + atom.size for atom in atoms))
         return tuple(atoms)
 
     def _of_choice(self, node: SchemaNode, key: str) -> Atoms:
@@ -188,7 +239,7 @@ class SchemaReader:
         ]
         atoms = tuple(atom for branch in branches for atom in branch)
         if len(atoms) > ATOMS_MAX:
-            return _undecided(node, key)
+            return self._undecided(node, key)
         if key == "oneOf" and "discriminator" not in node.raw:
             # A value that fits two branches is refused: what that means isn't worked out.
             kept = frozenset({(key, self._whole_text(node, node.raw[key]))})
@@ -203,49 +254,58 @@ class SchemaReader:
 
     def _overlapping(self, atom: Atom, branches: list[Atoms], own: int) -> Atoms:
         """The alternatives of other branches that a value of one may fit too."""
-        self._work.spend(sum(map(len, branches)))
-        return tuple(
-            each
-            for number, branch in enumerate(branches)
-            if number != own
-            for each in branch
-            if not apart(atom, each, self.member)
-        )
+        others = [
+            each for number, branch in enumerate(branches) if number != own for each in branch
+        ]
+        self.work.spend(len(others))
+        return tuple(each for each in others if not apart(atom, each, self.member, self.work))
 
     def _whole_text(self, node: SchemaNode, schema: Any) -> str:
-        """The text of a schema and of all that it refers to."""
-        texts, waiting, opened = [text_of(schema)], [(schema, node.file)], set()
+        """The text of a schema and of all that it refers to, or what stands for it."""
+        texts, waiting, opened = [self._text(schema)], [(schema, node.file)], set()
         while waiting:
             value, file = waiting.pop()
             for ref in references(value):
                 if (file, ref) in opened:
                     continue
                 opened.add((file, ref))
-                self._work.spend()
+                self.work.spend()
                 target = self._resolver.resolve(Located({"$ref": ref}, (), file))
                 if isinstance(target, Located):
-                    texts.append(text_of(target.schema))
+                    texts.append(self._text(target.schema))
                     waiting.append((target.schema, target.file))
         return "\n".join([texts[0], *sorted(texts[1:])])
 
+    def _text(self, schema: Any) -> str:
+        """The text of a schema; of a long one its beginning and a digest, which tell it apart."""
+        text = text_of(schema)
+        self.work.spend(len(text) // TEXT_STEP)
+        if len(text) <= TEXT_MAX:
+            return text
+        return f"{text[:TEXT_MAX]}… {sha256(text.encode(errors='surrogatepass')).hexdigest()}"
+
     def _product(self, first: Atoms, second: Atoms) -> Atoms:
-        self._work.spend(len(first) * len(second))
-        joined = [
-            both
-            for each in first
-            for two in second
-            if (both := meet(each, two, self.member)) is not None and both.values != ()
-        ]
-        return tuple(joined) if len(joined) <= ATOMS_MAX else _undecided(joined[0].at, "allOf")
+        if first is second:
+            return first
+        self.work.spend(len(first) * len(second))
+        joined = []
+        for each in first:
+            for two in second:
+                both = meet(each, two, self.member)
+                if both is None:
+                    continue
+                self.work.spend(MEET_STEPS + both.size)
+                if both.values is None or both.values:
+                    joined.append(both)
+        return tuple(joined) if len(joined) <= ATOMS_MAX else self._undecided(joined[0].at, "allOf")
+
+    def _undecided(self, node: SchemaNode, keyword: str) -> Atoms:
+        """A schema that isn't worked out: equal to itself, and unknown against any other."""
+        opaque = frozenset({(keyword, self._text(node.raw))})
+        return tuple(Atom(kind, node, opaque=opaque) for kind in TYPES)
 
 
 _ANY: Atoms = tuple(Atom(kind, SchemaNode(True, (), "")) for kind in TYPES)
-
-
-def _undecided(node: SchemaNode, keyword: str) -> Atoms:
-    """A schema that isn't worked out: equal to itself, and unknown against any other."""
-    opaque = frozenset({(keyword, text_of(node.raw))})
-    return tuple(Atom(kind, node, opaque=opaque) for kind in TYPES)
 
 
 def _part(node: SchemaNode, schema: Any, *steps: str | int) -> SchemaNode:
@@ -263,6 +323,6 @@ def _values(raw: dict[str, Any]) -> list[Any] | None:
     values = list(enum) if isinstance(enum, list) else None
     if "const" not in raw:
         return values
-    constant = text_of(raw["const"])
-    fits = values is None or any(text_of(value) == constant for value in values)
+    constant = value_key(raw["const"])
+    fits = values is None or any(value_key(value) == constant for value in values)
     return [raw["const"]] if fits else []

@@ -8,9 +8,9 @@ from typing import Any
 
 import regex
 
-from contracts.json_text import text_of
+from contracts.json_text import text_of, value_key
 from contracts.schema_atoms import Atom, View, is_integer, is_nothing, value_type
-from contracts.schema_reader import SchemaReader, matches
+from contracts.schema_reader import SchemaReader
 
 DEPTH_MAX = 30
 FORMATS = {
@@ -48,11 +48,10 @@ def accepts(reader: SchemaReader, view: View, value: Any, depth: int = 0) -> boo
 
 
 def accepts_atom(reader: SchemaReader, atom: Atom, value: Any, depth: int = 0) -> bool | None:
-    """Whether a value of the atom's type fits it."""
-    if atom.values is not None:
-        text = text_of(value)
-        if all(text != text_of(part) and not _equal(part, value) for part in atom.values):
-            return False
+    """Whether a value of the atom's type fits it. Raises TooMuchWork."""
+    reader.work.spend(1 + (len(value) // 32 if isinstance(value, str | list | dict) else 0))
+    if atom.values is not None and value_key(value) not in atom.values:
+        return False
     answer: bool | None = None if has_doubt(atom) else True
     for part in _answers(reader, atom, value, depth):
         if part is False:
@@ -67,7 +66,7 @@ def _answers(reader: SchemaReader, atom: Atom, value: Any, depth: int) -> Iterat
     if atom.type == "number":
         yield from _number(atom, value)
     elif atom.type == "string":
-        yield from _string(atom, value)
+        yield from _string(reader, atom, value)
     elif atom.type == "array":
         yield from _array(reader, atom, value, depth)
     elif atom.type == "object":
@@ -86,11 +85,6 @@ def _not(answer: bool | None) -> bool | None:
     return None if answer is None else not answer
 
 
-def _equal(part: Any, value: Any) -> bool:
-    """Whether two numbers are the same, as 1 and 1.0 are."""
-    return value_type(part) == value_type(value) == "number" and bool(part == value)
-
-
 def _number(atom: Atom, value: float) -> Iterator[bool | None]:
     yield not atom.integer or is_integer(value)
     if atom.low is not None:
@@ -105,16 +99,19 @@ def _number(atom: Atom, value: float) -> Iterator[bool | None]:
 def _is_multiple(value: float, of: float) -> bool | None:
     if isinstance(value, int) and isinstance(of, int):
         return value % of == 0
-    quotient = value / of
+    try:
+        quotient = value / of
+    except OverflowError:
+        return None
     off = abs(quotient - round(quotient))
     # Beyond that, the remainder may be the rounding's.
     return True if off == 0 else None if abs(quotient) > 1e6 else off < 1e-9
 
 
-def _string(atom: Atom, value: str) -> Iterator[bool | None]:
+def _string(reader: SchemaReader, atom: Atom, value: str) -> Iterator[bool | None]:
     yield from _between(len(value), atom, "minLength", "maxLength")
     for key, text in atom.texts:
-        yield matches(text, value) if key == "pattern" else _has_format(text, value)
+        yield reader.matches(text, value) if key == "pattern" else _has_format(text, value)
 
 
 def _has_format(form: str, value: str) -> bool | None:

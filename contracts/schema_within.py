@@ -26,6 +26,8 @@ Findings = frozenset[int]
 NONE: Findings = frozenset()
 DEPTH_MAX = 40
 """Schemas within schemas that are compared at one go."""
+PAIR_STEPS = 6
+"""Steps to compare two schemas, beside those for what is in them."""
 _FEW: dict[str, tuple[Any, ...]] = {"null": (None,), "boolean": (False, True)}
 """Types of few values, which are looked at one by one."""
 
@@ -90,7 +92,7 @@ class Containment:
         # A schema that holds itself is within another as long as nothing else says no.
         self._kept[key] = NONE
         self._views.append((sub, sup))
-        self._work.spend()
+        self._work.spend(PAIR_STEPS)
         self._depth += 1
         try:
             findings = self._kept[key] = self._compare(sub, sup, at)
@@ -129,7 +131,11 @@ class Containment:
         near = list(candidates)
         if len(near) > 1:
             members = self.sender.member, self.receiver.member
-            near = [candidate for candidate in near if not apart(atom, candidate, *members)]
+            near = [
+                candidate
+                for candidate in near
+                if not apart(atom, candidate, members[0], self._work, members[1])
+            ]
         if not near:
             rule = "alternative_removed" if self.forward else "alternative_added"
             return self._note(atom.at.path, rule, *self._one_side(atom.at.raw))
@@ -157,18 +163,24 @@ class Containment:
 
     def _against(self, sub: Atom, sup: Atom, here: Path) -> Findings:
         if sup.values is not None:
-            before, after = self._pair(list(sub.values or ()) or None, list(sup.values))
+            before, after = self._pair(
+                list(sub.values.values()) if sub.values else None, list(sup.values.values())
+            )
             rule = "enum_added" if self.forward else "enum_removed"
             return self._note(self._at(sub, sup, "enum"), rule, before, after)
-        findings = NONE
+        gathered: set[int] = set()
+        self._work.spend(3 + sub.size + sup.size)
         for gap in self._gaps(sub, sup):
             self._work.spend()
             if isinstance(gap, SchemaGap):
                 path = self._at(sub, sup, *gap.steps)
                 before, after = self._pair(gap.sub, gap.sup)
-                findings |= self._note(path, gap.rule, before, after, doubt=gap.doubt, why=gap.why)
+                nested = self._note(path, gap.rule, before, after, doubt=gap.doubt, why=gap.why)
             else:
-                findings |= self.within(gap.sub, gap.sup, (*here, *gap.steps))
+                nested = self.within(gap.sub, gap.sup, (*here, *gap.steps))
+            self._work.spend(len(nested))
+            gathered |= nested
+        findings = frozenset(gathered)
         if sub.opaque and findings and _has_doubt(sub) and not self._is_refused(sub, [sup]):
             # They narrow what is sent, so that it may be accepted after all.
             findings = self._doubtful(findings)
@@ -194,9 +206,8 @@ class Containment:
         """Listed values, each held against what is accepted."""
         refused: list[Any] = []
         doubt = True
-        values: Iterable[Any] = _FEW[atom.type] if atom.values is None else atom.values
+        values: Iterable[Any] = _FEW[atom.type] if atom.values is None else atom.values.values()
         for value in values:
-            self._work.spend()
             if accepts_atom(self.sender, atom, value) is False:
                 continue
             answers = {accepts_atom(self.receiver, candidate, value) for candidate in candidates}
@@ -223,6 +234,7 @@ class Containment:
     def _is_empty(self, atom: Atom) -> bool:
         """Whether no value fits, for a reason that stands nearby."""
         low, high = atom.low, atom.high
+        self._work.spend(1 + len(atom.required) + len(atom.prefix))
         if low is not None and high is not None and is_empty_range(low, high, atom.integer):
             return True
         if atom.type == "array":
@@ -273,15 +285,16 @@ class Containment:
 
     def _doubtful(self, findings: Findings) -> Findings:
         """The same findings, as unknown."""
-        doubtful = NONE
+        doubtful = set()
+        self._work.spend(len(findings))
         for number in findings:
             finding = self.findings[number]
             if finding.effect == "unknown":
-                doubtful |= {number}
+                doubtful.add(number)
             else:
                 self.findings.append(finding._replace(effect="unknown", why=None))
-                doubtful |= {len(self.findings) - 1}
-        return doubtful
+                doubtful.add(len(self.findings) - 1)
+        return frozenset(doubtful)
 
     def _pair(self, sub: Any, sup: Any) -> tuple[Any, Any]:
         """A value of the sender and one of the receiver as before and after."""

@@ -64,3 +64,25 @@ def test_yaml_means_what_json_would(tmp_path: Path) -> None:
     assert content["responses"] == {"200": "ok", "true": True}
     assert content["day"] == "2026-11-26"
     assert content["more"] == {"x": 1}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "where"),
+    [
+        ("a.yaml", "a: {maximum: .inf}", "at $.a.maximum is a number beyond 1.8e308"),
+        ("a.yaml", "a: [1, .nan]", "at $.a[1] is no number"),
+        ("a.yaml", f"a: 0x{'f' * 5_000}", "at $.a is a number beyond 1.8e308"),
+        ("a.json", '{"a": NaN}', "at $.a is no number"),
+        ("a.json", '{"a": -1e999}', "at $.a is a number beyond 1.8e308"),
+        ("a.json", f'{{"a": 1{"0" * 400}}}', "at $.a is a number beyond 1.8e308"),
+        ("a.yaml", "a: !!binary aGk=", "at $.a is a bytes"),
+        ("a.yaml", "? !!binary aGk=\n: 1", "a member has a bytes for its name"),
+    ],
+)
+def test_what_json_has_not_is_refused_with_its_place(
+    name: str, text: str, where: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / name
+    file.write_text(text)
+    # The line is wrapped to the terminal.
+    assert where in " ".join(refused(file, capsys).split())

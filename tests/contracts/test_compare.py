@@ -115,10 +115,67 @@ def cycle(leaf: str) -> JsonObject:
     }
 
 
+def listed(count: int) -> JsonObject:
+    return {"type": "string", "enum": [f"v{number}" for number in range(count)]}
+
+
+def tuples(count: int, kind: str) -> JsonObject:
+    """Alternatives of as many elements each, of which none is told from the others."""
+    branches = [
+        {"type": "array", "prefixItems": [{"type": kind, "minLength": n + m} for n in range(count)]}
+        for m in range(count)
+    ]
+    return {"anyOf": branches}
+
+
+def chosen(levels: int, kind: str) -> JsonObject:
+    """Alternatives of objects that hold the alternatives of the level below."""
+    definitions: JsonObject = {"d0": {"type": kind}}
+    for level in range(1, levels):
+        below = {"$ref": f"#/$defs/d{level - 1}"}
+        branches = [members_of(a=below, b={"type": "string", "minLength": n}) for n in range(10)]
+        definitions[f"d{level}"] = {"oneOf": branches}
+    return {"$ref": f"#/$defs/d{levels - 1}", "$defs": definitions}
+
+
+def members_of(**properties: Any) -> JsonObject:
+    return {"type": "object", "properties": properties, "required": sorted(properties)}
+
+
+def test_listed_values_are_looked_up_not_tried_one_by_one() -> None:
+    was, now = (read(listed(count), "json-schema") for count in (5_000, 5_001))
+    found = compare(was, now, 200_000)
+    assert [change.rule for change in found.changes] == ["enum_value_added"]
+
+
+def test_schemas_that_join_one_schema_twice_are_worked_out_once() -> None:
+    was, now = (read(exponential(2, 40, kind), "json-schema") for kind in ("string", "integer"))
+    found = compare(was, now, 20_000)
+    assert [change.rule for change in found.changes] == ["type_changed"]
+
+
+HUGE = 10**400
+
+
+@pytest.mark.parametrize("after", [{"maximum": 5}, {"multipleOf": 0.5}, {"const": HUGE}, {}])
+@pytest.mark.parametrize(
+    "keyword",
+    ["maximum", "minimum", "exclusiveMaximum", "multipleOf", "const", "minLength", "maxItems"],
+)
+def test_numbers_beyond_those_of_64_bits_are_compared(keyword: str, after: JsonObject) -> None:
+    was, now = read({keyword: HUGE}, "json-schema"), read(after, "json-schema")
+    for first, second in ((was, now), (now, was)):
+        assert compare(first, second).changes or was.document == now.document
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [
         (deep(90), deep(89)),
+        (exponential(2, 90, "string"), exponential(2, 90, "integer")),
+        (listed(5_000), listed(5_001)),
+        (tuples(60, "string"), tuples(60, "number")),
+        (chosen(20, "string"), chosen(20, "integer")),
         (exponential(10, 12, "string"), exponential(10, 12, "integer")),
         (alternatives(60, "string"), alternatives(61, "string")),
         (cycle("string"), cycle("integer")),

@@ -5,7 +5,16 @@ import doctest
 import pytest
 
 from contracts import json_text
-from contracts.json_text import PATH_MAX, TEXT_MAX, path_text, same, short_text, shown, text_of
+from contracts.json_text import (
+    PATH_MAX,
+    TEXT_MAX,
+    path_text,
+    same,
+    short_text,
+    shown,
+    text_of,
+    value_key,
+)
 
 
 def test_its_examples() -> None:
@@ -42,3 +51,24 @@ def test_what_is_nested_too_deeply_has_a_text_too() -> None:
         deep = [deep]
     assert text_of(deep) == "…"
     assert short_text(deep) == "…"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        (1, 1.0, True),
+        (1, True, False),
+        (0, False, False),
+        ("1", 1, False),
+        ({"a": [1]}, {"a": [1.0]}, True),
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}, True),
+        (2**53 + 1, float(2**53), False),
+        (10**20, 1e20, True),
+        (0.0, -0.0, True),
+        (None, "null", False),
+    ],
+)
+def test_the_key_of_a_value_is_that_of_its_equals(
+    first: object, second: object, expected: bool
+) -> None:
+    assert (value_key(first) == value_key(second)) is expected

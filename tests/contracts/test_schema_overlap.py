@@ -43,4 +43,5 @@ KIND = {"type": "object", "required": ["k"]}
 def test_what_is_certainly_apart(one: Any, two: Any, expected: bool) -> None:
     reader = SchemaReader(read({"type": "object"}, "json-schema"), "response", Work(1_000))
     first, second = (reader.atoms(reader.view(Located(schema, ()))) for schema in (one, two))
-    assert all(apart(a, b, reader.member) for a in first for b in second) is expected
+    each = [(a, b) for a in first for b in second]
+    assert all(apart(a, b, reader.member, Work(1_000)) for a, b in each) is expected

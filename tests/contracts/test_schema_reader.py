@@ -7,7 +7,7 @@ import pytest
 from contracts.model import Located
 from contracts.recognise import read
 from contracts.schema_atoms import Atom
-from contracts.schema_reader import SchemaReader, matches
+from contracts.schema_reader import SchemaReader
 from contracts.work import TooMuchWork, Work
 
 
@@ -33,12 +33,12 @@ def test_a_schema_that_says_nothing_allows_each_type_and_false_none() -> None:
 
 def test_listed_values_are_split_by_type() -> None:
     found = atoms({"enum": [1, "a", None, 2]})
-    assert {kind: atom.values for kind, atom in found.items()} == {
-        "number": (1, 2),
-        "string": ("a",),
-        "null": (None,),
+    assert {kind: list((atom.values or {}).values()) for kind, atom in found.items()} == {
+        "number": [1, 2],
+        "string": ["a"],
+        "null": [None],
     }
-    assert atoms({"type": "integer", "enum": [1, 1.5, "a"]})["number"].values == (1,)
+    assert atoms({"type": "integer", "enum": [1, 1.5, "a"]})["number"].values == {"1": 1}
 
 
 def test_schemas_that_are_joined() -> None:
@@ -80,6 +80,27 @@ def test_work_has_a_bound() -> None:
 
 
 def test_a_pattern_that_takes_too_long_is_not_known_to_match() -> None:
-    assert matches("^a", "ab") is True
-    assert matches("(", "ab") is None
-    assert matches("(x+x+)+y", "x" * 60) in (None, False)
+    reader = SchemaReader(read({"type": "object"}, "json-schema"), "response", Work(100_000))
+    assert reader.matches("^a", "ab") is True
+    assert reader.matches("(", "ab") is None
+    assert reader.matches("(x+x+)+y", "x" * 60) in (None, False)
+
+
+def test_a_doubling_chain_of_schemas_is_worked_out_once() -> None:
+    """Each joins the one before it with itself: without a memo that is 2^20 schemas."""
+    links = {
+        f"d{number}": {"allOf": [{"$ref": f"#/$defs/d{number - 1}"}] * 2} for number in range(1, 20)
+    }
+    interface = read({"$ref": "#/$defs/d19", "$defs": {"d0": {"type": "string"}, **links}})
+    reader = SchemaReader(interface, "response", Work(1_000))
+    view = reader.view(Located({"$ref": "#/$defs/d19"}, ()))
+    assert [atom.type for atom in reader.atoms(view)] == ["string"]
+
+
+def test_values_and_patterns_spend_work_by_what_they_cost() -> None:
+    with pytest.raises(TooMuchWork):
+        atoms({"enum": list(range(2_000))}, steps=2_000)
+    reader = SchemaReader(read({"type": "object"}, "json-schema"), "response", Work(1_000))
+    reader.matches("^a", "a" * 9)
+    with pytest.raises(TooMuchWork):
+        all(reader.matches("^a", f"a{number}") for number in range(20))
