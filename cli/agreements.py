@@ -11,6 +11,7 @@ import typer
 from cli.client import NodeClient
 from cli.show import every_contract, locate, project_id_of
 from cli.terminal import REFUSED, USAGE, fail, notice
+from schemas.plain import one_line
 
 if TYPE_CHECKING:
     from proof.agreed import AgreedContract
@@ -19,6 +20,7 @@ NOT_RUN = 4
 """The exit status of a command that could not try what it should."""
 STATUSES = "Exit status: 0 passed, 1 failed, 2 wrong usage, 3 no node, 4 it could not be tried."
 DOUBTS_MAX = 5
+NAMED_MAX = 5
 NEEDED = ("hypothesis", "hypothesis_graphql", "jsonschema_rs")
 
 FilesOption = Annotated[
@@ -56,14 +58,49 @@ def of_files(paths: Iterable[Path]) -> "list[AgreedContract]":
 
 
 def of_project(node: NodeClient, wanted: str) -> "list[AgreedContract]":
-    """The agreed contracts of a project. Ends the command if it has none."""
+    """The agreed contracts of a project. One that is being negotiated again is as it was agreed
+    last, and a line on stderr says so. Ends the command if there is none."""
     from schemas.contract import UNSETTLED
 
     project_id = project_id_of(node, wanted)
-    listed = [c for c in every_contract(node, project_id) if c["status"] not in UNSETTLED]
-    if not listed:
-        fail(REFUSED, "the project has no agreed contract yet: `cacp contracts` lists them")
-    return list(_fetched(node, project_id, [c["contractId"] for c in listed]))
+    listed = list(every_contract(node, project_id))
+    settled = [each["contractId"] for each in listed if each["status"] not in UNSETTLED]
+    again = {each["contractId"] for each in listed} - {*settled}
+    contracts = [*_fetched(node, project_id, settled)]
+    if again:
+        contracts += _agreed_before(node, project_id, again)
+    if not contracts:
+        negotiated = [one_line(c["name"], 60) for c in listed if c["status"] == "negotiating"]
+        names = f": {', '.join(negotiated[:NAMED_MAX])} is being negotiated" if negotiated else ""
+        fail(
+            REFUSED,
+            "the project has no agreed contract" + (names or " yet") + "; `cacp contracts` lists "
+            "them",
+        )
+    return contracts
+
+
+def _agreed_before(
+    node: NodeClient, project_id: str, again: set[str]
+) -> "Iterator[AgreedContract]":
+    """Of contracts that are not agreed now the versions that were, as far as the node has them."""
+    from proof.agreed import AgreedContract
+
+    pages = node.pages("cacp/contract/agreed", {"projectId": project_id}, "contracts")
+    for agreed in (each for each in pages if each["contractId"] in again):
+        version = agreed["version"]
+        notice(
+            f"{agreed['name']} is being negotiated again (version {version} was agreed): version "
+            f"{version} counts until another is agreed"
+        )
+        yield AgreedContract(
+            agreed["name"],
+            agreed["content"],
+            agreed["type"],
+            agreed["contractId"],
+            version,
+            completions={},
+        )
 
 
 def of_contract(node: NodeClient, wanted: str) -> "AgreedContract":
@@ -89,6 +126,11 @@ def _fetched(node: NodeClient, project_id: str, ids: list[str]) -> "Iterator[Agr
             contract["type"],
             contract["contract_id"],
             contract["version"],
+            completions={
+                work["repo_id"]: work["completed_at"]
+                for work in contract["implementations"]
+                if work["status"] == "complete" and work.get("completed_at")
+            },
         )
 
 

@@ -21,6 +21,7 @@ from cli.client import DEFAULT_URL, connected
 from cli.options import JsonOption, KeyOption, RunnerKeyOption, UrlOption
 from cli.receipts import RepoOption
 from cli.terminal import REFUSED, USAGE, fail, notice, print_json
+from schemas.plain import one_line
 
 if TYPE_CHECKING:
     from proof.agreed import AgreedContract
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 MOCK_URL = "CACP_MOCK_URL"
 """The variable that tells a command where the mock is."""
+UNUSED_MAX = 10
+"""Operations that a recording doesn't use, as far as they are named."""
 
 
 class _MockGroup(TyperGroup):
@@ -129,7 +132,8 @@ def check(
     """Hold a recording against the contracts as they are agreed now.
 
     It fails if a recorded request breaks its contract, or is in none of them. A recording without
-    a request to any of them shows nothing: exit status 4.
+    a request to any of them, or of whose requests to one of them none was answered with success,
+    shows nothing: exit status 4.
 
     With a runner's key it leaves a receipt for each contract that the recording has requests to and
     that the repo consumes: in a clean git checkout of the commit that the repo has declared
@@ -146,7 +150,7 @@ def check(
         fail(USAGE, "a receipt is of a node's contract: leave out --file, or the runner's key")
     from cli.mock_receipts import RecordingProof
     from proof.recording import UnreadableRecording, recorded
-    from proof.recording_check import check_recording
+    from proof.recording_check import check_recording, unused
 
     proof = None if key_file is None else RecordingProof(key_file, repo, url)
     contracts = _contracts(project, files, url, key if proof is None else proof.keys.api_key)
@@ -162,7 +166,12 @@ def check(
     if as_json:
         output: dict[str, Any] = {
             "contracts": [
-                {"name": contract.name, "contractId": contract.contract_id, **outcome.output()}
+                {
+                    "name": contract.name,
+                    "contractId": contract.contract_id,
+                    **outcome.output(),
+                    "unused": unused(contract, outcome),
+                }
                 for contract, outcome in checked.outcomes
             ],
             "elsewhere": [failure.output() for failure in checked.elsewhere],
@@ -192,7 +201,7 @@ def _tell(mock: "Mock", contracts: "list[AgreedContract]") -> None:
             notice(f"{contract.title}: {line}, so it is not used")
         if not contract.operations and contract.interface.dialect != "graphql":
             notice(f"{contract.title}: it has no method and path to serve")
-    for line in mock.doubled():
+    for line in (*mock.doubled(), *mock.unserved()):
         notice(line)
 
 
@@ -204,10 +213,13 @@ def _run(mock: "Mock", host: str, port: int, record: Path | None, command: str |
     from proof.recording import Recorder
 
     try:
-        recorder = None if record is None else Recorder(record)
+        recorder = None if record is None else Recorder(record, mock.contracts)
+    except OSError as error:
+        fail(USAGE, f"can't write {record}: {error.strerror}")
+    try:
         listening = socket.create_server((host, port))
     except OSError as error:
-        fail(USAGE, f"can't listen at {host}:{port} or write {record}: {error.strerror}")
+        fail(USAGE, f"can't listen at {host}:{port}: {error.strerror}")
     own = f"http://{host}:{listening.getsockname()[1]}"
     server = MockServer(mock, listening, recorder, is_quiet=command is not None)
     if command is None:
@@ -234,7 +246,9 @@ def _say_where(mock: "Mock", own: str) -> None:
 
     for served in mock.served:
         operation = served.check.operation
-        typer.echo(f"{operation.method:7} {own}{served.base}{operation.route}")
+        if not served.check.is_endless:
+            where = one_line(f"{own}{served.base}{operation.route}")
+            typer.echo(f"{one_line(operation.method):7} {where}")
     if mock.graphql:
         typer.echo(f"{'POST':7} {own}{PATH}")
     typer.echo(f"Ready at {own}")
@@ -243,9 +257,16 @@ def _say_where(mock: "Mock", own: str) -> None:
 
 def _print_check(checked: "RecordingCheck") -> None:
     from cli.probe_view import outcome_lines
+    from proof.recording_check import unused
 
     for contract, outcome in checked.outcomes:
         for line in outcome_lines(contract.title, outcome):
             typer.echo(line)
+        left = unused(contract, outcome) if outcome.cases else []
+        if left:
+            every = len({check.key for check in contract.operations})
+            more = f" and {len(left) - UNUSED_MAX} more" if len(left) > UNUSED_MAX else ""
+            names = one_line(", ".join(left[:UNUSED_MAX]))
+            typer.echo(f"  used {every - len(left)} of {every} operations; not {names}{more}")
     for failure in checked.elsewhere:
-        typer.echo(f"✗ {failure.operation}: {failure.why}")
+        typer.echo(one_line(f"✗ {failure.operation}: {failure.why}"))

@@ -75,10 +75,12 @@ class RecordingProof:
         outcome: "ProbeOutcome",
         checked: "RecordingCheck",
     ) -> None:
-        """Raises NotVerifiable for a recording that can't be of this commit and content."""
+        """Raises NotVerifiable for a recording that can't be of this commit, content and round."""
         from proof.subject import NotVerifiable
 
         again = "run the tests against `cacp mock` again, recording into a new file"
+        if outcome.result == "not_run":
+            raise NotVerifiable(" ".join(outcome.unproven))
         if contract.digest in checked.stale:
             raise NotVerifiable(f"the mock answered by other content than is agreed now: {again}")
         began = datetime.fromisoformat(outcome.started_at)
@@ -88,3 +90,26 @@ class RecordingProof:
                 f"its first request is of {began:%Y-%m-%d %H:%M:%S} UTC, and commit "
                 f"{asked.declared or self.tree.commit:.12} of {commit:%Y-%m-%d %H:%M:%S}: {again}"
             )
+        for known in checked.completions[contract.digest]:
+            if known is None:
+                _check_clock(asked, began, again)
+            elif known.get(asked.contract_id, {}).get(asked.repo_id) != asked.completed_at:
+                raise NotVerifiable(
+                    f"it has exchanges of a mock that was started before {asked.repo} declared its "
+                    f"work complete in round {asked.round}, at {asked.completed_at}: start it and "
+                    f"{again}"
+                )
+
+
+def _check_clock(asked: "ProofSubject", began: datetime, again: str) -> None:
+    """Raises NotVerifiable for a recording of before the completion. Its mock has asked no node, so
+    that goes by the clocks of this machine and of the node."""
+    from proof.subject import NotVerifiable
+
+    if asked.completed_at is None or began >= datetime.fromisoformat(asked.completed_at):
+        return
+    raise NotVerifiable(
+        f"its first request is of {began.isoformat()} by this machine's clock, and {asked.repo} "
+        f"declared its work complete at {asked.completed_at}: {again}, of `cacp mock PROJECT` if "
+        "the clocks differ"
+    )

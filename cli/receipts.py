@@ -146,6 +146,7 @@ def _ask(node: NodeClient, keys: "RunnerKeys", wanted: ProvenSide) -> "ProofSubj
         side=side_of(party["repoId"], roles, listed["unproven"], wanted.side),
         declared=work.get("commit"),
         is_complete=work.get("status") == "complete",
+        completed_at=work.get("completed_at"),
         is_asked=listed["verificationPolicy"] != "word",
     )
 

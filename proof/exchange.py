@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl, unquote
 
 from contracts.model import Interface, Located, Operation, Parameter, Part
 from contracts.standalone import standalone
+from proof.effort import EFFORT_MAX, effort
 from proof.messages import (
     WireAnswer,
     WireRequest,
@@ -75,6 +76,11 @@ class PartCheck:
             media: ValueCheck(interface, schema, direction) for media, schema in part.bodies.items()
         }
 
+    @property
+    def checks(self) -> list[ValueCheck]:
+        """The schemas of its parameters or headers, and of its bodies."""
+        return [*(check for _, check in self.parameters), *self.bodies.values()]
+
     def body_breaches(self, media: str, body: bytes) -> list[RuleBreach]:
         """What is wrong with a body of a media type."""
         given = fits_media(media, self.bodies)
@@ -135,6 +141,13 @@ class OperationCheck:
     @property
     def key(self) -> str:
         return self.operation.key
+
+    @cached_property
+    def is_endless(self) -> bool:
+        """Whether one of its schemas has so much in it that holding a value against it takes too
+        long."""
+        parts = (self.request, *self.responses.values())
+        return any(effort(check.schema) > EFFORT_MAX for part in parts for check in part.checks)
 
     def matches(self, path: str) -> bool:
         """Whether a percent-encoded path, without the base path, is this operation's."""

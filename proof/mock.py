@@ -23,6 +23,9 @@ GRAPHQL = "graphql"
 """What stands in the place of an operation's key for all of GraphQL."""
 UNMOCKABLE = frozenset({"unmockable", "no_response"})
 """Rules by which the contract is at fault, and not the request."""
+OVERSIZED = "oversized"
+"""The rule of a body that is larger than a mock reads."""
+ENDLESS = "Its schemas have so much in them that no value can be held against them"
 _SUCCESS = ("200", "201", "202", "2XX")
 _WITHOUT_BODY = (204, 304)
 
@@ -49,6 +52,7 @@ class Mock:
     """Answers for the endpoints of some contracts. The same seed gives the same answers."""
 
     def __init__(self, contracts: list[AgreedContract], seed: int) -> None:
+        self.contracts = contracts
         self.served = list(_served(contracts))
         schemas = [(contract, graphql_schema(contract)) for contract in contracts]
         self.graphql = [(contract, schema) for contract, schema in schemas if schema is not None]
@@ -67,6 +71,11 @@ class Mock:
                 lines.append(line)
         return lines
 
+    def unserved(self) -> list[str]:
+        """Operations to which the mock has no answer, and why, in one line each."""
+        each = {(s.contract.title, s.check.key): s for s in self.served if s.check.is_endless}
+        return [f"{title}: {key} is not served. {ENDLESS}" for title, key in each]
+
     def answer(self, request: WireRequest) -> Mocked:
         """What the mock answers to a request."""
         if self.graphql and request.path == PATH and request.method in ("GET", "POST"):
@@ -80,6 +89,9 @@ class Mock:
         if taken is None:
             return self._nowhere(request, on_path)
         contract, base, check = taken
+        if check.is_endless:
+            breaches = [RuleBreach("unmockable", "", f"{ENDLESS}.")]
+            return self._refused(501, "It is not served", contract, check.key, breaches)
         lacking = missing_credentials(contract.interface, check.operation, request)
         if lacking is not None:
             breaches = [RuleBreach("credentials", "", lacking)]

@@ -7,11 +7,15 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from proof.exchange import RuleBreach
 from proof.messages import WireAnswer, WireRequest
-from proof.mock import MOCK_HEADER, Mock, Mocked
+from proof.mock import MOCK_HEADER, OVERSIZED, Mock, Mocked
 
 BODY_MAX = 10 * 2**20
 TOO_LARGE = WireAnswer(413, (("Content-Type", "text/plain"),), b"The body is larger than 10 MiB.\n")
+REFUSED = Mocked(
+    TOO_LARGE, None, None, (RuleBreach(OVERSIZED, "body", "It is larger than 10 MiB."),)
+)
 Seen = Callable[[WireRequest, Mocked], None]
 """Is told of each exchange."""
 
@@ -25,13 +29,10 @@ def mock_app(mock: Mock, seen: Seen) -> ASGIApp:
             body = await _body(request)
         except ClientDisconnect:
             return
-        if body is None:
-            answer = TOO_LARGE
-        else:
-            asked = _asked(request, body)
-            mocked = mock.answer(asked)
-            seen(asked, mocked)
-            answer = mocked.answer
+        asked = _asked(request, body)
+        mocked = REFUSED if body is None else mock.answer(asked)
+        seen(asked, mocked)
+        answer = mocked.answer
         response = Response(answer.body, answer.status)
         for name, value in (*answer.headers, (MOCK_HEADER, "1")):
             response.headers.append(name, value)
@@ -57,7 +58,7 @@ async def _body(request: Request) -> bytes | None:
     return b"".join(parts)
 
 
-def _asked(request: Request, body: bytes) -> WireRequest:
+def _asked(request: Request, body: bytes | None) -> WireRequest:
     raw_path = request.scope.get("raw_path") or request.url.path.encode()
     return WireRequest(
         request.method,

@@ -14,6 +14,8 @@ from proof.validators import SchemaValidator
 DEPTH_MAX = 6
 """Levels below which members that may be absent are."""
 ENDS_AT = 30
+SCHEMAS_MAX = 200_000
+"""Schemas that are looked at for one value: a few lines can describe one without end."""
 ITEMS_MAX = 100
 LENGTH_MAX = 100_000
 PLAIN = "text"
@@ -42,11 +44,25 @@ class _Endless(Exception):
     """A schema whose values have no end, as far as was looked."""
 
 
+class _Source:
+    """What schemas refer to, and how many more of them are looked at for one value."""
+
+    def __init__(self, definitions: Mapping[str, Any]) -> None:
+        self.definitions = definitions
+        self.left = SCHEMAS_MAX
+
+    def take(self) -> None:
+        """Raises `NoSuchValue` for a value that would be too large."""
+        self.left -= 1
+        if self.left < 0:
+            raise NoSuchValue
+
+
 def plain_value(schema: Mapping[str, Any], seed: int) -> Any:
     """A value of a schema that stands alone. Raises `NoSuchValue` if none could be made."""
     validator = SchemaValidator(schema)
     try:
-        value = _value(schema, schema.get("$defs", {}), DEPTH_MAX)
+        value = _value(schema, _Source(schema.get("$defs", {})), DEPTH_MAX)
     except _Endless:
         return made_value(schema, seed)
     return value if validator.accepts(value) else made_value(schema, seed)
@@ -88,7 +104,8 @@ def drawn_values(strategy: Any, seed: int, count: int) -> list[Any]:
     return values
 
 
-def _value(schema: Any, definitions: Mapping[str, Any], depth: int) -> Any:
+def _value(schema: Any, source: _Source, depth: int) -> Any:
+    source.take()
     if not isinstance(schema, Mapping):
         return {}
     if depth < -ENDS_AT:
@@ -100,38 +117,38 @@ def _value(schema: Any, definitions: Mapping[str, Any], depth: int) -> Any:
         if isinstance(schema.get(listed), list) and schema[listed]:
             return schema[listed][0]
     if isinstance(ref := schema.get("$ref"), str):
-        target = definitions.get(ref.removeprefix("#/$defs/"), {})
+        target = source.definitions.get(ref.removeprefix("#/$defs/"), {})
         own = {name: part for name, part in schema.items() if name != "$ref"}
-        return _joined([target, own] if own else [target], definitions, depth - 1)
+        return _joined([target, own] if own else [target], source, depth - 1)
     if isinstance(parts := schema.get("allOf"), list) and parts:
         own = {name: part for name, part in schema.items() if name != "allOf"}
-        return _joined([own, *parts] if own else parts, definitions, depth)
+        return _joined([own, *parts] if own else parts, source, depth)
     for choice in ("oneOf", "anyOf"):
         if isinstance(parts := schema.get(choice), list) and parts:
             own = {name: part for name, part in schema.items() if name != choice}
-            return _joined([own, parts[0]] if own else [parts[0]], definitions, depth)
-    return _of_type(schema, definitions, depth)
+            return _joined([own, parts[0]] if own else [parts[0]], source, depth)
+    return _of_type(schema, source, depth)
 
 
-def _joined(parts: list[Any], definitions: Mapping[str, Any], depth: int) -> Any:
+def _joined(parts: list[Any], source: _Source, depth: int) -> Any:
     """A value of schemas that all hold: the members of each, if they are objects."""
-    values = [_value(part, definitions, depth) for part in parts]
+    values = [_value(part, source, depth) for part in parts]
     objects = [value for value in values if isinstance(value, dict)]
     if len(objects) == len(values):
         return {name: value for part in objects for name, value in part.items()}
     return next(value for value in values if not isinstance(value, dict))
 
 
-def _of_type(schema: Mapping[str, Any], definitions: Mapping[str, Any], depth: int) -> Any:
+def _of_type(schema: Mapping[str, Any], source: _Source, depth: int) -> Any:
     kind = schema.get("type")
     if isinstance(kind, list):
         kind = next((name for name in kind if name != "null"), "null")
     if kind is None:
         kind = "array" if "items" in schema else "object"
     if kind == "object":
-        return _object(schema, definitions, depth)
+        return _object(schema, source, depth)
     if kind == "array":
-        return _array(schema, definitions, depth)
+        return _array(schema, source, depth)
     if kind == "string":
         return _text(schema)
     if kind in ("integer", "number"):
@@ -139,21 +156,21 @@ def _of_type(schema: Mapping[str, Any], definitions: Mapping[str, Any], depth: i
     return True if kind == "boolean" else None
 
 
-def _object(schema: Mapping[str, Any], definitions: Mapping[str, Any], depth: int) -> Any:
+def _object(schema: Mapping[str, Any], source: _Source, depth: int) -> Any:
     members = schema.get("properties", {})
     required = schema.get("required", [])
     names = [name for name in members if name in required or depth > 0]
     names += [name for name in required if name not in members]
-    return {name: _value(members.get(name, {}), definitions, depth - 1) for name in names}
+    return {name: _value(members.get(name, {}), source, depth - 1) for name in names}
 
 
-def _array(schema: Mapping[str, Any], definitions: Mapping[str, Any], depth: int) -> Any:
+def _array(schema: Mapping[str, Any], source: _Source, depth: int) -> Any:
     least = schema.get("minItems", 0)
     count = max(min(int(least), ITEMS_MAX), 1 if depth > 0 and schema.get("maxItems") != 0 else 0)
     first = schema.get("prefixItems", [])[:count]
-    items = [_value(part, definitions, depth - 1) for part in first]
+    items = [_value(part, source, depth - 1) for part in first]
     item = schema.get("items", {})
-    return items + [_value(item, definitions, depth - 1) for _ in range(count - len(items))]
+    return items + [_value(item, source, depth - 1) for _ in range(count - len(items))]
 
 
 def _text(schema: Mapping[str, Any]) -> Any:

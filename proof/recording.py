@@ -2,20 +2,20 @@
 
 import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
+from proof.agreed import AgreedContract
+from proof.exchange import RuleBreach
+from proof.hidden_values import HIDDEN, HiddenValues
 from proof.messages import Headers, WireAnswer, WireRequest
 from proof.mock import Mocked
 
-SECRET = frozenset(
-    {"authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "api-key"}
-)
-"""Headers whose values are not recorded; of an authorization its scheme is."""
-HIDDEN = "[hidden]"
 LINE_MAX = 64 * 2**20
+
+Completions = Mapping[str, Mapping[str, str]]
 
 
 class UnreadableRecording(ValueError):
@@ -24,18 +24,29 @@ class UnreadableRecording(ValueError):
 
 class RecordedExchange(NamedTuple):
     """A request and its answer, when that was given, and the digest of the content that the mock
-    went by: None for a request that was in no contract."""
+    went by: None for a request that was in no contract. `completions` are those that the mock knew
+    of each contract with this content, by its id (`AgreedContract.completions`), None of one that
+    asked no node; `breaches` what it found wrong."""
 
     request: WireRequest
     answer: WireAnswer
     at: datetime
     digest: str | None
+    completions: Completions | None = None
+    breaches: tuple[RuleBreach, ...] = ()
 
 
 class Recorder:
-    """Appends to a recording. Each line is written at once."""
+    """Appends to a recording, without credentials: the usual ones, and those that the contracts
+    name. Each line is written at once."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, contracts: Sequence[AgreedContract] = ()) -> None:
+        self._hidden = HiddenValues.of(contract.interface for contract in contracts)
+        self._completions: dict[str, dict[str, Mapping[str, str]]] = {}
+        for each in contracts:
+            if each.contract_id is not None and each.completions is not None:
+                same = self._completions.setdefault(each.digest, {})
+                same[each.contract_id] = each.completions
         self._file: TextIO = path.open("a", encoding="utf-8")
 
     def close(self) -> None:
@@ -43,6 +54,10 @@ class Recorder:
 
     def add(self, request: WireRequest, mocked: Mocked) -> None:
         contract = mocked.contract
+        breaches = self._hidden.breaches(request, mocked.breaches)
+        request, answer = self._hidden.request(request), self._hidden.answer(mocked.answer)
+        # A refusal quotes the value that doesn't fit.
+        body = answer.body if breaches == mocked.breaches else HIDDEN.encode()
         entry = {
             "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "contract": None
@@ -52,21 +67,22 @@ class Recorder:
                 "name": contract.name,
                 "version": contract.version,
                 "digest": contract.digest,
+                "completions": self._completions.get(contract.digest),
             },
             "operation": mocked.operation,
             "request": {
                 "method": request.method,
                 "path": request.path,
                 "query": request.query,
-                "headers": _shown(request.headers),
+                "headers": request.headers,
                 **_body(request.body),
             },
             "response": {
-                "status": mocked.answer.status,
-                "headers": _shown(mocked.answer.headers),
-                **_body(mocked.answer.body),
+                "status": answer.status,
+                "headers": answer.headers,
+                **_body(body),
             },
-            "breaches": [breach._asdict() for breach in mocked.breaches],
+            "breaches": [breach._asdict() for breach in breaches],
         }
         self._file.write(json.dumps(entry) + "\n")
         self._file.flush()
@@ -99,23 +115,22 @@ def _read(line: str, number: int) -> RecordedExchange:
             ),
             datetime.fromisoformat(entry["at"]).astimezone(UTC),
             None if contract is None else str(contract["digest"]),
+            None if contract is None else _completions(contract.get("completions")),
+            tuple(
+                RuleBreach(str(breach["rule"]), str(breach["where"]), str(breach["why"]))
+                for breach in entry.get("breaches", ())
+            ),
         )
-    except (OverflowError, ValueError, KeyError, TypeError, RecursionError):
+    except (AttributeError, OverflowError, ValueError, KeyError, TypeError, RecursionError):
         raise UnreadableRecording(
             f"line {number} is no exchange as `cacp mock --record` writes it"
         ) from None
 
 
-def _shown(headers: Headers) -> list[list[str]]:
-    return [[name, _hidden(name, value)] for name, value in headers]
-
-
-def _hidden(name: str, value: str) -> str:
-    if name.lower() not in SECRET:
-        return value
-    scheme, space, _ = value.partition(" ")
-    named = name.lower().endswith("authorization") and space
-    return f"{scheme} {HIDDEN}" if named else HIDDEN
+def _completions(given: Any) -> Completions | None:
+    if given is None:
+        return None
+    return {str(id): {str(k): str(v) for k, v in each.items()} for id, each in given.items()}
 
 
 def _body(body: bytes | None) -> dict[str, Any]:

@@ -37,6 +37,8 @@ class ProofSubject:
     declared: str | None
     is_complete: bool
     is_asked: bool
+    completed_at: str | None = None
+    """When the repo declared its work complete in this round, an ISO 8601 time of a node."""
 
     def check(self, tree: GitTree) -> None:
         """Raises NotVerifiable when the node would refuse a receipt of this tree. The node decides:

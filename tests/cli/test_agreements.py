@@ -43,8 +43,35 @@ def test_a_project_without_agreed_contracts_ends_the_command(
         with pytest.raises(typer.Exit):
             of_contract(client, team.project)
     shown = capsys.readouterr().err
-    assert "has no agreed contract yet" in shown
+    assert "the project has no agreed contract yet; `cacp contracts` lists them" in shown
     assert "is a project: name one of its contracts" in shown
+
+
+def test_a_contract_that_is_negotiated_again_counts_as_it_was_agreed(
+    node: Node, team: Team, capsys: Any
+) -> None:
+    contract = team.agreed(name="Get a", content=CONTENT)
+    team.backend("contract/respond", contractId=contract, action="request_change", comment="More")
+    with NodeClient(node.url) as client:
+        (before,) = of_project(client, team.project)
+        assert (before.contract_id, before.version, before.content) == (contract, 1, CONTENT)
+        assert "Get a is being negotiated again (version 1 was agreed)" in capsys.readouterr().err
+        # Who alone had agreed doesn't any more: of that no agreement is left.
+        team.frontend("contract/respond", contractId=contract, action="request_change", comment="x")
+        with pytest.raises(typer.Exit):
+            of_project(client, team.project)
+    assert "no agreed contract: Get a is being negotiated" in capsys.readouterr().err
+
+
+def test_completions_are_of_the_current_round(node: Node, team: Team) -> None:
+    contract = team.implemented(name="Get a", content=CONTENT, commit="a" * 40)
+    works = team.contract(contract)["implementations"]
+    with NodeClient(node.url) as client:
+        (taken,) = of_project(client, team.project)
+        assert taken.completions == {work["repo_id"]: work["completed_at"] for work in works}
+        team.backend("implementation/verify", contractId=contract, result="failure", notes="No.")
+        (taken,) = of_project(client, team.project)
+        assert taken.completions == {}
 
 
 def test_doubts_are_told_and_counted(capsys: Any) -> None:

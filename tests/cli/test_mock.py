@@ -62,6 +62,7 @@ def test_a_project_is_mocked_recorded_and_checked(node: Node, team: Team, tmp_pa
     outcomes = {outcome["name"]: outcome for outcome in told["contracts"]}
     assert outcomes["Users"]["result"] == "failed"
     assert outcomes["A model"]["result"] == "not_run"
+    assert outcomes["Users"]["unused"] == ["DELETE /users/{}", "GET /users"]
     assert [failure["operation"] for failure in told["elsewhere"]] == ["GET /draft"]
 
 
@@ -103,3 +104,55 @@ def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
         done = cacp("mock", "--file", str(contract), "--port", port)
     assert done.exit_code == 2
     assert f"can't listen at 127.0.0.1:{port}" in done.stderr
+
+
+def test_a_recording_that_can_not_be_written_is_said(tmp_path: Path) -> None:
+    contract = tmp_path / "users.json"
+    contract.write_text(json.dumps(CONTRACT))
+    done = cacp("mock", "--file", str(contract), "--port", "0", "--record", str(tmp_path))
+    assert done.exit_code == 2
+    assert f"can't write {tmp_path}: Is a directory" in done.stderr
+    assert "listen" not in done.stderr
+
+
+def test_nothing_controls_the_terminal(tmp_path: Path) -> None:
+    contract = tmp_path / "evil.json"
+    path = "/users\u202e\x1b[2J\x07"
+    contract.write_text(json.dumps({"method": "GET", "path": path, "response": {}}))
+    with mocking(tmp_path, "--file", str(contract)):
+        assert "GET     http://127.0.0.1:" in (tmp_path / "stdout").read_text()
+        assert (tmp_path / "stdout").read_text().replace("\n", "").isprintable()
+    users = tmp_path / "users.json"
+    users.write_text(json.dumps(CONTRACT))
+    record = tmp_path / "calls.jsonl"
+    entry = {
+        "at": "2026-03-01T10:00:00+00:00",
+        "contract": None,
+        "request": {"method": "GET\x1b[2J\u202e", "path": path, "query": "", "headers": []},
+        "response": {"status": 404, "headers": []},
+    }
+    record.write_text(json.dumps(entry) + "\n")
+    done = cacp("mock", "check", str(record), "--file", str(users))
+    assert done.exit_code == 1
+    assert "✗ GET /users" in done.stdout
+    assert done.stdout.replace("\n", "").isprintable()
+
+
+def test_a_contract_that_is_negotiated_again_is_served_as_it_was_agreed(
+    node: Node, team: Team, tmp_path: Path
+) -> None:
+    id = team.agreed(name="Users", content=CONTRACT)
+    team.backend("contract/respond", contractId=id, action="request_change", comment="Less.")
+    team.backend(
+        "contract/update", contractId=id, content={**CONTRACT, "paths": {}}, changeNotes="Less."
+    )
+    record = tmp_path / "calls.jsonl"
+    with mocking(tmp_path, team.project, "--record", str(record), url=node.url) as (url, errors):
+        assert httpx.post(f"{url}/users", json={"email": "ana"}).status_code == 201
+        assert "Users is being negotiated again (version 1 was agreed)" in errors.read_text()
+    done = cacp("mock", "check", str(record), team.project, url=node.url)
+    assert (done.exit_code, "Users (version 1): passed" in done.stdout) == (0, True)
+    assert (
+        "  used 1 of 4 operations; not GET /users/{}, DELETE /users/{}, GET /users" in done.stdout
+    )
+    assert "is being negotiated again (version 1 was agreed)" in done.stderr

@@ -95,6 +95,54 @@ def test_one_that_breaks_it_leaves_a_failure_that_stands(consumer: Consumer) -> 
     assert [receipt["outcome"] for receipt in consumer.receipts] == ["passed"]
 
 
+def failed(consumer: Consumer) -> None:
+    """A failed verification, after which both declare the same commit complete again."""
+    here = consumer.checkout.git("rev-parse", "HEAD")
+    at = {"contractId": consumer.contract}
+    consumer.team.backend("implementation/verify", **at, result="failure", notes="It is broken.")
+    consumer.team.backend("implementation/complete", **at, files=["a"], commit=here)
+    consumer.team.frontend("implementation/complete", **at, files=["b"], commit=here)
+
+
+def test_a_recording_of_an_earlier_round_proves_nothing(consumer: Consumer) -> None:
+    consumer.called(GOOD)
+    failed(consumer)
+    done = consumer.check()
+    assert done.exit_code == 1
+    assert "started before frontend-app declared its work complete in round 2" in done.stderr
+    assert consumer.receipts == []
+    # Nor does one to which exchanges of now were appended.
+    consumer.called(GOOD)
+    assert "started before" in consumer.check().stderr
+    consumer.record.unlink()
+    consumer.called(GOOD)
+    assert consumer.check().exit_code == 0
+
+
+def test_where_the_mock_asked_no_node_the_clocks_count(consumer: Consumer, tmp_path: Path) -> None:
+    contract = tmp_path / "users.json"
+    contract.write_text(json.dumps(CONTRACT))
+    with mocking(tmp_path, "--file", str(contract), "--record", str(consumer.record)) as (url, _):
+        httpx.post(f"{url}/users", json=GOOD)
+    assert consumer.check().exit_code == 0
+    failed(consumer)
+    done = consumer.check()
+    assert done.exit_code == 1
+    assert "by this machine's clock, and frontend-app declared its work complete" in done.stderr
+
+
+def test_a_recording_without_a_success_proves_nothing(consumer: Consumer) -> None:
+    with mocking(
+        consumer.record.parent, consumer.team.project, "--record", str(consumer.record),
+        url=consumer.node.url,
+    ) as (url, _):  # fmt: skip
+        httpx.get(f"{url}/users/7", headers={"Prefer": "code=404"})
+    done = consumer.check()
+    assert done.exit_code == 4
+    assert "no receipt is made: No recorded request to" in done.stderr
+    assert consumer.receipts == []
+
+
 def test_a_recording_of_before_the_commit_proves_nothing(consumer: Consumer) -> None:
     """The commit may be seconds old, so the node's tolerance of clocks would let it through."""
     consumer.called(GOOD)

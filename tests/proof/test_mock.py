@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proof.agreed import AgreedContract
+from proof.agreed import AgreedContract, unsound_examples
 from proof.messages import WireAnswer, WireRequest, header_of
 from proof.mock import PROBLEM, Mock, preferences
 from tests.contracts.hostile import spoilt_documents
@@ -213,3 +213,27 @@ def test_any_contract_answers_any_request(content: dict[str, Any], path: str, bo
     for method in ("GET", "PUT"):
         answer = mock.answer(WireRequest(method, path, "a=b&c", JSON, body or None)).answer
         assert 200 <= answer.status < 600
+
+
+def test_an_operation_whose_schema_explodes_is_not_served() -> None:
+    schemas: dict[str, Any] = {
+        f"A{n}": {"allOf": [{"$ref": f"#/components/schemas/A{n + 1}"}] * 2} for n in range(40)
+    }
+    schemas["A40"] = {"type": "object"}
+    body = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/A0"}}}}
+    content = {
+        "openapi": "3.1.0",
+        "info": {"title": "A", "version": "1"},
+        "paths": {
+            "/a": {"post": {"requestBody": body, "responses": {"200": {"description": ""}}}},
+            "/b": {"get": {"responses": {"200": {"description": ""}}}},
+        },
+        "components": {"schemas": schemas},
+    }
+    mock = mock_of(content)
+    (line,) = mock.unserved()
+    assert line.startswith("Contract 0: POST /a is not served. Its schemas have so much")
+    mocked = mock.answer(WireRequest("POST", "/a", "", JSON, b"{}"))
+    assert (mocked.answer.status, mocked.breaches[0].rule) == (501, "unmockable")
+    assert mock.answer(WireRequest("GET", "/b")).answer.status == 200
+    assert unsound_examples(mock.contracts[0]) == []

@@ -65,4 +65,6 @@ async def test_a_body_may_be_too_large() -> None:
     asked = Asked()
     answer = await asked.client.post("/users", content=b"x" * (BODY_MAX + 1))
     assert answer.status_code == 413
-    assert asked.seen == []
+    ((request, mocked),) = asked.seen
+    assert (request.method, request.body) == ("POST", None)
+    assert [breach.rule for breach in mocked.breaches] == ["oversized"]

@@ -77,3 +77,16 @@ def test_the_seed_decides() -> None:
     assert len({made_value(schema, seed) for seed in range(9)}) > 3
     assert drawn(st.just(7), 0) == 7
     assert len(drawn_values(st.integers(), 5, 20)) == 20
+
+
+def test_a_value_without_end_is_given_up() -> None:
+    names = [f"m{number}" for number in range(60)]
+    level = {"required": names, "properties": {name: {"$ref": "#/$defs/A"} for name in names}}
+    schemas = {"A": {**level, "type": "object"}}
+    many = {"type": "array", "items": {"type": "string"}, "minItems": 100}
+    for _ in range(3):
+        many = {"type": "array", "items": many, "minItems": 100}
+    with pytest.raises(NoSuchValue):
+        plain_value(many, 0)
+    with pytest.raises(NoSuchValue):
+        plain_value({"$ref": "#/$defs/A", "$defs": schemas}, 0)
