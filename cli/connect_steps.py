@@ -21,7 +21,7 @@ from cli.git_folder import repository_name, top_level
 from cli.hook_install import needs_activation, program
 from cli.keys import print_side_effects
 from cli.node_url import location, node_url
-from cli.offline import checked_name
+from cli.offline import checked_agent, checked_name
 from cli.terminal import REFUSED, USAGE, fail
 
 if TYPE_CHECKING:
@@ -135,10 +135,12 @@ def _wanted(agent: str, target: TargetOptions, top: Path) -> AgentConnection:
     repo = target.repo or (there.repo if there else repository_name(top))
     try:
         checked_name(repo)
-        checked_name(target.agent_id or "-")
     except typer.BadParameter as error:
-        option = "--repo" if target.repo or not target.agent_id else "--agent-id"
-        fail(USAGE, f"{option}: {repo!r} {error.message}; name the repo with --repo")
+        fail(USAGE, f"--repo: {repo!r} {error.message}; name the repo with --repo")
+    try:
+        checked_agent(target.agent_id or "-")
+    except typer.BadParameter as error:
+        fail(USAGE, f"--agent-id: {target.agent_id!r} {error.message}")
     known = there or named(agent, repo)
     place = location(target.db, os.environ)
     db = str(place.resolve()) if isinstance(place, Path) else place.shown

@@ -9,7 +9,7 @@ import typer
 
 from cli.columns import print_columns
 from cli.keys_operator import operator
-from cli.offline import checked_name, chosen_project, transaction
+from cli.offline import checked_agent, checked_name, chosen_project, transaction
 from cli.operator_key import AuthorityOption, check_may_make_humans
 from cli.options import CreateOption, DbOption, JsonOption, grouped
 from cli.terminal import REFUSED, fail, print_json
@@ -36,7 +36,7 @@ class HolderOptions:
 
     agent_id: Annotated[
         str,
-        typer.Argument(metavar="AID", callback=checked_name, help="The agent that will call."),
+        typer.Argument(metavar="AID", callback=checked_agent, help="The agent that will call."),
     ]
     repo: Annotated[
         str | None,

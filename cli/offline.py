@@ -180,7 +180,20 @@ def chosen_project(db: "Connection", wanted: str) -> str:
 
 
 def checked_name(value: str) -> str:
-    """Typer's callback for an agent id or a repo name: it must fit into a header and a list."""
+    """Typer's callback for a name: it must fit into a header and a list."""
     if not 1 <= len(value) <= 200 or not value.isprintable() or " " in value:
         raise typer.BadParameter("should have 1 to 200 characters and no spaces")
+    return value
+
+
+def checked_agent(value: str) -> str:
+    """Typer's callback for an agent id: in the form in which it can't be taken for another one."""
+    from server.domain.agents import canonical
+
+    right = canonical(checked_name(value))
+    if right != value:
+        raise typer.BadParameter(
+            f"is not in canonical form, which is {right!a}: scheme and domain in lower case, "
+            "Unicode NFKC"
+        )
     return value

@@ -18,7 +18,7 @@ from schemas.base import iso, stamp_of
 from schemas.facts import ImplementationFact, ReceiptFact, VersionFact
 from schemas.receipt import ProofReceipt, ReceiptSide
 from schemas.verification import PartyRole
-from server.domain.agents import same_agent
+from server.domain.agents import canonical, same_agent
 from server.domain.terms import demands, sides_to_prove
 
 CLOCK_SKEW = 5 * 60 * 1_000_000
@@ -78,14 +78,27 @@ def ground_of(
 
 
 def problem_of(ground: ProofGround, receipt: ProofReceipt, stamp: int) -> ProofProblem | None:
-    """Why a receipt that was recorded at `stamp` proves nothing, apart from its outcome; None if it
-    would prove its side by having passed."""
+    """Why a receipt that was recorded at `stamp` proves nothing, apart from a failure; None if it
+    proves its side, or would by having passed."""
     return (
-        _of_place(ground, receipt)
+        _of_result(receipt)
+        or _of_place(ground, receipt)
         or _of_tree(receipt)
         or _of_work(ground, receipt)
         or _of_time(ground, receipt, stamp)
         or _of_runner(ground, receipt)
+    )
+
+
+def _of_result(receipt: ProofReceipt) -> ProofProblem | None:
+    """It says that it passed, and that it did not."""
+    if receipt.outcome != "passed" or (receipt.exit_code == 0 and receipt.cases != 0):
+        return None
+    against = "tried no case" if receipt.exit_code == 0 else f"ended with {receipt.exit_code}"
+    return ProofProblem(
+        "receipt_contradicts",
+        f"it says that it passed, and that it {against}: a run passes with exit code 0, and with "
+        "one case or more where cases are counted",
     )
 
 
@@ -180,7 +193,9 @@ def _of_time(ground: ProofGround, receipt: ProofReceipt, stamp: int) -> ProofPro
 def _of_runner(ground: ProofGround, receipt: ProofReceipt) -> ProofProblem | None:
     """Its runner is the agent that built what it proves, where that must be another."""
     builder = ground.works[receipt.repo].agent_id
-    if "independent" in ground.demands and same_agent(builder, receipt.runner):
+    if "independent" in ground.demands and same_agent(
+        canonical(builder), canonical(receipt.runner)
+    ):
         return ProofProblem(
             "receipt_self",
             f"its runner {receipt.runner} is the agent that built it, and another must verify it",

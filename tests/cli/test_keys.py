@@ -183,6 +183,17 @@ def test_help_gives_an_example(run: Run, command: str) -> None:
     assert f" cacp keys {command}" in run(command, "--help").stdout.partition("Example")[2]
 
 
+@pytest.mark.parametrize("more", [["--repo", "r"], ["--runner", "--file", "runner.json"]])
+def test_an_id_that_is_not_in_canonical_form_is_refused_with_the_right_one(
+    run: Run, file: Path, more: list[str]
+) -> None:
+    done = run("create", "aid://Example.com/Backend@2.0.0", *more)
+    assert done.exit_code == 2
+    assert "'aid://example.com/Backend@2.0.0'" in " ".join(done.stderr.replace("│", "").split())
+    with closing(connect(file)) as db:
+        assert keys.every(db) == []
+
+
 def test_a_persons_key_needs_no_repo(run: Run, file: Path) -> None:
     done = run("create", AGENT, "--human")
     assert done.exit_code == 0, done.stderr

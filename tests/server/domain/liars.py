@@ -243,6 +243,14 @@ def _self_verified(told: Scenario, it: Brought) -> Lie | None:
     return Lie(resigned(Brought(it.receipt, key), runner=builder), "receipt_self")
 
 
+def _self_verified_in_capitals(told: Scenario, it: Brought) -> Lie | None:
+    if "independent" not in told.policy:
+        return None
+    alias = PARTIES[it.receipt.repo].agent_id.replace("example.com", "Example.COM")
+    key = _key(it)._replace(agent_id=alias)
+    return Lie(resigned(Brought(it.receipt, key), runner=alias), "receipt_self")
+
+
 def _of_round_before(told: Scenario, it: Brought) -> Lie | None:
     """The very receipt that was right before the contract was reopened."""
     same = [old for old in told.earlier if _side(old) == _side(it)]
@@ -312,6 +320,7 @@ LIARS: dict[str, Liar] = {
     ),
     "the wrong side": _wrong_side,
     "one's own work": _self_verified,
+    "one's own work, by another form of one's id": _self_verified_in_capitals,
     "an agent's key": lambda told, it: Lie(
         resigned(it._replace(key=None), 1), "receipt_unknown_runner", by_status=False
     ),
@@ -341,6 +350,10 @@ LIARS: dict[str, Liar] = {
     "a dirty tree that is edited": lambda told, it: Lie(
         edited(resigned(it, dirty=True), dirty=False), "receipt_edited", by_status=False
     ),
+    "a pass that ended with an error": lambda told, it: Lie(
+        resigned(it, exit_code=5), "receipt_contradicts"
+    ),
+    "a pass of no cases": lambda told, it: Lie(resigned(it, cases=0), "receipt_contradicts"),
     "a run of the future": lambda told, it: Lie(
         resigned(it, started_at=iso(told.now + DAY)), "receipt_future"
     ),

@@ -134,6 +134,33 @@ def test_only_with_independent_the_runner_must_be_another() -> None:
     assert reason(ground("independent"), ran()) is None
 
 
+def test_the_builder_is_known_by_the_canonical_form_of_its_id() -> None:
+    own = ran(runner="AID://Example.COM/api@2.0.0")
+    assert reason(ground("independent"), own) == "receipt_self"
+    other_case = ran(runner="aid://example.com/API@2.0.0")
+    assert reason(ground("independent"), other_case) is None, "of a name, the case counts"
+
+
+@pytest.mark.parametrize(
+    ("members", "expected"),
+    [
+        ({"exit_code": 5}, "receipt_contradicts"),
+        ({"exit_code": -9}, "receipt_contradicts"),
+        ({"cases": 0}, "receipt_contradicts"),
+        ({"cases": 0, "exit_code": 4}, "receipt_contradicts"),
+        ({"cases": 1}, None),
+        ({"cases": None}, None),
+        ({"cases": 0, "exit_code": 4, "outcome": "missing_capability"}, None),
+        ({"exit_code": 5, "outcome": "unclassified"}, None),
+    ],
+)
+def test_what_passed_says_nothing_else(members: dict[str, Any], expected: str | None) -> None:
+    assert reason(ground(), ran(**members)) == expected
+    is_passed = members.get("outcome", "passed") == "passed"
+    proves = is_passed and expected is None
+    assert (("api", "provider") in proven(ground(), [recorded(**members)])) == proves
+
+
 def test_a_failure_of_any_runner_stands_beside_a_pass() -> None:
     passed, failed = recorded(), recorded(by=1, outcome="regression", exit_code=1)
     assert proven(ground(), [passed, failed]) == frozenset()
