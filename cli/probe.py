@@ -154,10 +154,9 @@ def _served(
     try:
         with ended_by_signals(), serving(command, url, Path.cwd(), seconds) as served:
             outcome = tried()
-            ended, printed = served.ended, served.printed()
-            if outcome.result == "passed" and ended is not None:
-                why = f"it ended with status {ended}, so something else has answered"
-                raise NotAnswering(why, printed)
+            printed = served.printed()
+            if outcome.result == "passed":
+                served.check(url)
     except NotAnswering as problem:
         _tell_printed(problem.printed)
         fail(NOT_RUN, f"--serve: {problem}")

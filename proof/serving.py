@@ -1,6 +1,7 @@
-"""Starts the provider of a checkout, waits until it answers, and ends it with all that it has
-started."""
+"""Starts the provider of a checkout, waits until it answers itself, and ends it with all that it
+has started."""
 
+import asyncio
 import os
 import signal
 import socket
@@ -14,6 +15,7 @@ from typing import BinaryIO
 from urllib.parse import urlsplit
 
 from proof.git_tree import clean_environment
+from proof.own_processes import end_all_of, knows, listens, shell_words, started_by
 from proof.sender import BaseUrl
 
 LOOK_SECONDS = 0.05
@@ -35,6 +37,19 @@ class ServedProvider:
 
     def __init__(self, process: subprocess.Popen[bytes], output: BinaryIO) -> None:
         self._process, self._output = process, output
+
+    def check(self, url: BaseUrl) -> None:
+        """Raises NotAnswering where something else listens at the address: another process can take
+        it after the provider was started. Believed where the system doesn't tell (`knows`)."""
+        if self.ended is not None:
+            why = f"it ended with status {self.ended}, so something else has answered"
+            raise NotAnswering(why, self.printed())
+        if knows() and not listens(started_by(self._process.pid), *_place(url)):
+            raise NotAnswering(
+                f"something else answers at {url.origin}, which it has not started: take another "
+                "port. What a service such as Docker starts for it is probed without --serve",
+                self.printed(),
+            )
 
     @property
     def ended(self) -> int | None:
@@ -61,7 +76,7 @@ def serving(command: str, url: BaseUrl, folder: Path, seconds: float) -> Iterato
         )
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
-            ["sh", "-c", command],
+            shell_words(command),
             cwd=folder,
             env=clean_environment(),
             stdin=subprocess.DEVNULL,
@@ -78,39 +93,58 @@ def serving(command: str, url: BaseUrl, folder: Path, seconds: float) -> Iterato
 
 
 def _listens(url: BaseUrl) -> bool:
-    parts = urlsplit(url.origin)
-    port = parts.port or (443 if parts.scheme == "https" else 80)
     try:
-        socket.create_connection((str(parts.hostname), port), ANSWER_SECONDS).close()
+        socket.create_connection(_place(url), ANSWER_SECONDS).close()
     except OSError:
         return False
     return True
 
 
+def _place(url: BaseUrl) -> tuple[str, int]:
+    parts = urlsplit(url.origin)
+    return str(parts.hostname), parts.port or (443 if parts.scheme == "https" else 80)
+
+
 def _wait(served: ServedProvider, url: BaseUrl, seconds: float) -> None:
-    """Until an HTTP answer comes, whichever. Raises NotAnswering."""
+    """Until an HTTP answer of the provider comes, whichever. Raises NotAnswering."""
+    deadline = time.monotonic() + seconds
+    while True:
+        if served.ended is not None:
+            why = f"it ended with status {served.ended} before it answered at {url.origin}"
+            raise NotAnswering(why, served.printed())
+        if asyncio.run(_answers(url, deadline - time.monotonic())):
+            return served.check(url)
+        if time.monotonic() > deadline:
+            why = f"it did not answer at {url.origin} within {seconds:g} s"
+            raise NotAnswering(why, served.printed())
+        time.sleep(LOOK_SECONDS)
+
+
+async def _answers(url: BaseUrl, seconds: float) -> bool:
+    """Whether an answer begins within the time. Its body is left: it may have no end."""
     import httpx
 
-    deadline = time.monotonic() + seconds
-    with httpx.Client(timeout=ANSWER_SECONDS, trust_env=False) as client:
-        while True:
-            if served.ended is not None:
-                why = f"it ended with status {served.ended} before it answered at {url.origin}"
-                raise NotAnswering(why, served.printed())
-            with suppress(httpx.HTTPError):
-                client.get(url.origin + url.path)
-                return
-            if time.monotonic() > deadline:
-                why = f"it did not answer at {url.origin} within {seconds:g} s"
-                raise NotAnswering(why, served.printed())
-            time.sleep(LOOK_SECONDS)
+    with suppress(httpx.HTTPError, TimeoutError):
+        async with (
+            asyncio.timeout(min(seconds, ANSWER_SECONDS)),
+            httpx.AsyncClient(timeout=ANSWER_SECONDS, trust_env=False) as client,
+            client.stream("GET", url.origin + url.path),
+        ):
+            return True
+    return False
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a process and its group: SIGTERM, a grace period, SIGKILL."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGTERM)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(GRACE_SECONDS)
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    """End a process and what it has started, where that is not known its group: SIGTERM, a grace
+    period, SIGKILL."""
+    if knows():
+        end_all_of(process.pid, GRACE_SECONDS)
+    else:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(GRACE_SECONDS)
+            os.killpg(process.pid, signal.SIGKILL)
+    # Another user's process, such as that of sudo, stays.
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(GRACE_SECONDS)

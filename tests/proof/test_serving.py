@@ -1,7 +1,9 @@
 """Providers that are started from a checkout: real processes."""
 
 import os
+import signal
 import socket
+import subprocess
 import sys
 from pathlib import Path
 
@@ -59,6 +61,90 @@ def _runs(pid: int) -> bool:
     except (ProcessLookupError, FileNotFoundError):
         return False
     return state != "Z"
+
+
+def test_a_daemon_that_left_its_session_ends_with_it(port: int, tmp_path: Path) -> None:
+    """And is known as its own: it is what answers."""
+    daemon = f"(setsid sh -c '{SERVER} {port} & echo $! > {tmp_path}/daemon' &); exec sleep 600"
+    with serving(daemon, url_of(port), tmp_path, 30) as served:
+        pid = int((tmp_path / "daemon").read_text())
+        served.check(url_of(port))
+    assert served.ended is not None
+    assert not _runs(pid)
+    assert is_free(port)
+
+
+def test_something_else_that_takes_the_address_is_not_taken_for_it(
+    port: int, tmp_path: Path
+) -> None:
+    """It listens only once the provider, which never will, was started."""
+    go = tmp_path / "go"
+    late = f"until [ -e {go} ]; do sleep 0.01; done; exec {SERVER} {port}"
+    with subprocess.Popen(["sh", "-c", late], cwd=tmp_path, stderr=subprocess.DEVNULL) as other:
+        try:
+            with (
+                pytest.raises(NotAnswering, match="something else answers at"),
+                serving(f"touch {go}; exec sleep 600", url_of(port), tmp_path, 30),
+            ):
+                raise AssertionError
+        finally:
+            other.terminate()
+
+
+def test_something_else_that_takes_its_place_later_is_told(port: int, tmp_path: Path) -> None:
+    with serving(
+        f"{SERVER} {port} & echo $! > pid; wait; sleep 600", url_of(port), tmp_path, 30
+    ) as served:
+        served.check(url_of(port))
+        os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+        eventually(lambda: is_free(port))
+        with (
+            socket.create_server(("127.0.0.1", port)),
+            pytest.raises(NotAnswering, match="something else answers at"),
+        ):
+            served.check(url_of(port))
+
+
+def test_where_the_system_does_not_tell_it_is_believed(
+    port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("proof.own_processes.PROC", tmp_path / "none")
+    with serving(f"{SERVER} {port}", url_of(port), tmp_path, 30) as served:
+        assert httpx.get(f"http://127.0.0.1:{port}/").status_code == 200
+    assert served.ended is not None
+    eventually(lambda: is_free(port))
+
+
+ENDLESS = """
+import socket, sys, threading, time
+listening = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+def answer(to):
+    to.recv(65536)
+    to.sendall(sys.argv[2].encode().decode("unicode_escape").encode())
+    while True:
+        to.sendall(b"x")
+        time.sleep(0.01)
+while True:
+    threading.Thread(target=answer, args=(listening.accept()[0],), daemon=True).start()
+"""
+
+
+def test_an_answer_without_an_end_is_an_answer(port: int, tmp_path: Path) -> None:
+    (tmp_path / "endless.py").write_text(ENDLESS)
+    begin = r"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+    command = f"exec {sys.executable} endless.py {port} '{begin}'"
+    with serving(command, url_of(port), tmp_path, 30) as served:
+        assert served.ended is None
+
+
+def test_a_head_without_an_end_is_none(port: int, tmp_path: Path) -> None:
+    (tmp_path / "endless.py").write_text(ENDLESS)
+    command = f"exec {sys.executable} endless.py {port} 'HTTP/1.1 200 OK'"
+    with (
+        pytest.raises(NotAnswering, match=r"it did not answer at .* within 1 s"),
+        serving(command, url_of(port), tmp_path, 1),
+    ):
+        raise AssertionError
 
 
 def test_it_is_ended_after_an_error_too(port: int, tmp_path: Path) -> None:
