@@ -83,24 +83,32 @@ def of_project(node: NodeClient, wanted: str) -> "list[AgreedContract]":
 def _agreed_before(
     node: NodeClient, project_id: str, again: set[str]
 ) -> "Iterator[AgreedContract]":
-    """Of contracts that are not agreed now the versions that were, as far as the node has them."""
+    """Of contracts that are not agreed now the versions that were, as far as the node has them.
+
+    A repo that asks for a change takes back its agreement. Where that was the only one, a version
+    on which work was begun was agreed: on another none may begin.
+    """
     from proof.agreed import AgreedContract
 
+    left = set(again)
     pages = node.pages("cacp/contract/agreed", {"projectId": project_id}, "contracts")
     for agreed in (each for each in pages if each["contractId"] in again):
-        version = agreed["version"]
-        notice(
-            f"{agreed['name']} is being negotiated again (version {version} was agreed): version "
-            f"{version} counts until another is agreed"
-        )
-        yield AgreedContract(
-            agreed["name"],
-            agreed["content"],
-            agreed["type"],
-            agreed["contractId"],
-            version,
-            completions={},
-        )
+        left.remove(agreed["contractId"])
+        given = (agreed[member] for member in ("name", "content", "type", "contractId", "version"))
+        yield _again(AgreedContract(*given, completions={}))
+    params = [{"projectId": project_id, "contractId": id} for id in sorted(left)]
+    for contract in node.call_each("cacp/contract/get", params):
+        if contract["implementations"]:
+            yield _again(_taken(contract))
+
+
+def _again(contract: "AgreedContract") -> "AgreedContract":
+    version = contract.version
+    notice(
+        f"{contract.name} is being negotiated again (version {version} was agreed): version "
+        f"{version} counts until another is agreed"
+    )
+    return contract
 
 
 def of_contract(node: NodeClient, wanted: str) -> "AgreedContract":
@@ -113,25 +121,31 @@ def of_contract(node: NodeClient, wanted: str) -> "AgreedContract":
 
 
 def _fetched(node: NodeClient, project_id: str, ids: list[str]) -> "Iterator[AgreedContract]":
-    from proof.agreed import AgreedContract
     from schemas.contract import UNSETTLED
 
     params = [{"projectId": project_id, "contractId": id} for id in ids]
     for contract in node.call_each("cacp/contract/get", params):
         if contract["status"] in UNSETTLED:
             notice(f"{contract['name']} is {contract['status']}, not agreed")
-        yield AgreedContract(
-            contract["name"],
-            contract["content"],
-            contract["type"],
-            contract["contract_id"],
-            contract["version"],
-            completions={
-                work["repo_id"]: work["completed_at"]
-                for work in contract["implementations"]
-                if work["status"] == "complete" and work.get("completed_at")
-            },
-        )
+        yield _taken(contract)
+
+
+def _taken(contract: dict[str, Any]) -> "AgreedContract":
+    """The current version of a contract as `cacp/contract/get` answers it."""
+    from proof.agreed import AgreedContract
+
+    return AgreedContract(
+        contract["name"],
+        contract["content"],
+        contract["type"],
+        contract["contract_id"],
+        contract["version"],
+        completions={
+            work["repo_id"]: work["completed_at"]
+            for work in contract["implementations"]
+            if work["status"] == "complete" and work.get("completed_at")
+        },
+    )
 
 
 def tell_doubts(contract: "AgreedContract") -> None:

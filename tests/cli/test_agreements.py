@@ -63,6 +63,15 @@ def test_a_contract_that_is_negotiated_again_counts_as_it_was_agreed(
     assert "no agreed contract: Get a is being negotiated" in capsys.readouterr().err
 
 
+def test_what_was_begun_was_agreed(node: Node, team: Team, capsys: Any) -> None:
+    contract = team.implemented(name="Get a", content=CONTENT)
+    team.frontend("contract/respond", contractId=contract, action="request_change", comment="More")
+    with NodeClient(node.url) as client:
+        (before,) = of_project(client, team.project)
+    assert (before.contract_id, before.version, before.content) == (contract, 1, CONTENT)
+    assert "Get a is being negotiated again (version 1 was agreed)" in capsys.readouterr().err
+
+
 def test_completions_are_of_the_current_round(node: Node, team: Team) -> None:
     contract = team.implemented(name="Get a", content=CONTENT, commit="a" * 40)
     works = team.contract(contract)["implementations"]
