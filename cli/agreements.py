@@ -94,8 +94,16 @@ def _agreed_before(
     pages = node.pages("cacp/contract/agreed", {"projectId": project_id}, "contracts")
     for agreed in (each for each in pages if each["contractId"] in again):
         left.remove(agreed["contractId"])
-        given = (agreed[member] for member in ("name", "content", "type", "contractId", "version"))
-        yield _again(AgreedContract(*given, completions={}))
+        yield _again(
+            AgreedContract(
+                agreed["name"],
+                agreed["content"],
+                agreed["type"],
+                agreed["contractId"],
+                agreed["version"],
+                completions={},
+            )
+        )
     params = [{"projectId": project_id, "contractId": id} for id in sorted(left)]
     for contract in node.call_each("cacp/contract/get", params):
         if contract["implementations"]:
