@@ -87,7 +87,7 @@ class OperationComparer:
             if answer is not None:
                 self._parts.part(part, answer, "response", sent_by)
                 continue
-            forward: Effect = "breaking" if _is_success(status) else "compatible"
+            forward: Effect = "breaking" if _is_success(status) else _of_any(status, before)
             backward: Effect = "breaking" if _is_success(status) and not kept else "compatible"
             self._parts.note(part.path, "response_removed", sent_by, forward, backward, status)
         for status, part in after.items():
@@ -97,7 +97,7 @@ class OperationComparer:
             if former is not None:
                 self._parts.part(former, part, "response", sent_by)
                 continue
-            backward = "breaking" if _is_success(status) else "compatible"
+            backward = "breaking" if _is_success(status) else _of_any(status, after)
             forward = "breaking" if _is_success(status) and not kept else "compatible"
             self._parts.note(part.path, "response_added", sent_by, forward, backward, None, status)
 
@@ -135,6 +135,13 @@ def _listed(alternatives: Alternatives) -> list[dict[str, list[str]]]:
 def _is_success(status: str) -> bool:
     """Whether a status says that the request went well. An event is always sent well."""
     return status[:1] in ("1", "2", "3") or status == "message"
+
+
+def _of_any(status: str, responses: Mapping[str, Part]) -> Effect:
+    """The effect of a response that only one side has, if it may be for a success: a default is, as
+    long as no status of success stands beside it."""
+    is_for_any = status == "default" and not any(map(_is_success, responses))
+    return "unknown" if is_for_any else "compatible"
 
 
 def _of_status(responses: Mapping[str, Part], status: str) -> Part | None:

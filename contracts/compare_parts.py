@@ -34,7 +34,7 @@ class PartComparer:
         self._before, self._after = before, after
         self._sameness = Sameness(before, after) if before.draft == after.draft else None
         self._readers: dict[tuple[bool, Direction], SchemaReader] = {}
-        self._containments: dict[tuple[Direction, Side, bool], Containment] = {}
+        self._containments: dict[tuple[Direction, Side, bool, bool], Containment] = {}
         self.user = ""
         """The key of the operation that is compared."""
 
@@ -93,7 +93,11 @@ class PartComparer:
     def _parameters(
         self, was: Parameter, now: Parameter, direction: Direction, sent_by: Side
     ) -> None:
-        self.schemas(was.schema, now.schema, direction, sent_by)
+        # Headers of events may have types, and what is of a media type is read by that.
+        as_text = self._after.dialect != "asyncapi" and not any(
+            (each.style or "").startswith("content") for each in (was, now)
+        )
+        self.schemas(was.schema, now.schema, direction, sent_by, as_text)
         self._need(was.required, now.required, now.path, sent_by)
         if was.style != now.style:
             styles = (was.style, now.style)
@@ -167,14 +171,22 @@ class PartComparer:
 
     # --- schemas ----------------------------------------------------------------------------------
 
-    def schemas(self, before: Located, after: Located, direction: Direction, sent_by: Side) -> None:
-        """Two schemas of what one side sends. Raises TooMuchWork."""
+    def schemas(
+        self,
+        before: Located,
+        after: Located,
+        direction: Direction,
+        sent_by: Side,
+        as_text: bool = False,
+    ) -> None:
+        """Two schemas of what one side sends, `as_text` where a value has no type on its way, as in
+        a URL. Raises TooMuchWork."""
         if self._sameness is not None and self._sameness.same(before, after):
             return
         was = self._reader(True, direction).view(before)
         now = self._reader(False, direction).view(after)
         for forward in (True, False):
-            containment = self._containment(direction, sent_by, forward)
+            containment = self._containment(direction, sent_by, forward, as_text)
             sub, sup = (was, now) if forward else (now, was)
             for number in sorted(containment.findings_of(sub, sup, after.path)):
                 finding = containment.findings[number]
@@ -191,13 +203,20 @@ class PartComparer:
             self._readers[key] = SchemaReader(interface, direction, self._work)
         return self._readers[key]
 
-    def _containment(self, direction: Direction, sent_by: Side, forward: bool) -> Containment:
-        key = (direction, sent_by, forward)
+    def _containment(
+        self, direction: Direction, sent_by: Side, forward: bool, as_text: bool
+    ) -> Containment:
+        key = (direction, sent_by, forward, as_text)
         if key not in self._containments:
             was, now = self._reader(True, direction), self._reader(False, direction)
             sender, receiver = (was, now) if forward else (now, was)
             self._containments[key] = Containment(
-                sender, receiver, sent_by=sent_by, forward=forward, work=self._work
+                sender,
+                receiver,
+                sent_by=sent_by,
+                forward=forward,
+                work=self._work,
+                as_text=as_text,
             )
         return self._containments[key]
 

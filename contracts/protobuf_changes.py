@@ -10,6 +10,8 @@ code changes is not a break. Beyond it, and other than it, this counts:
   buf says: what comes in its place will be taken for it. A provider at the old files gets by.
 - An RPC, a service or a message that nothing refers to, added, breaks a provider at the old files.
 - A oneof that is only renamed breaks nobody.
+- A value of an enum that has another number breaks providers too: on the wire it is its number.
+- Whether a number without a sign takes the place of one with it depends on what is sent: unknown.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -223,9 +225,11 @@ class _Comparing:
         if "map" in (was.kind, now.kind) and was.kind != now.kind:
             return  # Its cardinality says so.
         effects = _worse(self._types(was, now), _scalars(was.key, now.key))
-        why = "The values of either fit the other, on the wire and in JSON, within their range."
+        why = "The values of either fit the other, on the wire and in JSON."
         if effects == _UNKNOWN:
             why = "It is a type of a file that is not given along."
+            if "foreign" not in (was.kind, now.kind):
+                why = "Only values in the range of both are the same; which are sent can't be told."
         elif effects != _FITS:
             why = "The values are others, on the wire or in JSON."
         yield _ProtoFinding("field_type_changed", effects, why)
@@ -328,8 +332,19 @@ def _reservations(
 
 
 def _of_enum(before: ProtoEnum, after: ProtoEnum) -> Iterator[ContractChange]:
+    moved = _renumbered(before, after)
+    taken = set(moved.values())
     for number in _names(before.values, after.values):
         was, now = before.values.get(number), after.values.get(number)
+        if number in taken:
+            continue
+        if number in moved:
+            rule, effects = "enum_value_number_changed", _BREAKS
+            why = "On the wire, a value is its number."
+            path = f"{before.name}.{min(was or ('',))}"
+            shown = _value(moved[number], after.values[moved[number]])
+            yield _change(path, rule, effects, why, _value(number, was), shown)
+            continue
         if now is None and was is not None:
             rule, effects, why = _removed("enum_value", number, was, after)
         elif was is None:
@@ -341,6 +356,16 @@ def _of_enum(before: ProtoEnum, after: ProtoEnum) -> Iterator[ContractChange]:
             continue
         path = f"{before.name}.{min(was or now or ('',))}"
         yield _change(path, rule, effects, why, _value(number, was), _value(number, now))
+
+
+def _renumbered(before: ProtoEnum, after: ProtoEnum) -> dict[int, int]:
+    """Numbers that are gone whose names all have one that is new, by the former."""
+    numbers = {names: number for number, names in after.values.items()}
+    return {
+        number: numbers[names]
+        for number, names in before.values.items()
+        if number not in after.values and numbers.get(names, number) not in before.values
+    }
 
 
 def _value(number: int, names: frozenset[str] | None) -> str | None:
@@ -379,8 +404,9 @@ def _enums(before: ProtoEnum, after: ProtoEnum) -> _Effects:
 
 
 def _scalars(before: str, after: str) -> _Effects:
-    is_same = before == after or any({before, after} <= group for group in _GROUPS)
-    return _FITS if is_same else _BREAKS
+    if before == after:
+        return _FITS
+    return _UNKNOWN if any({before, after} <= group for group in _GROUPS) else _BREAKS
 
 
 def _fits(consumer: bool, provider: bool) -> _Effects:

@@ -66,8 +66,6 @@ class KeywordReader:
         kinds = {name: True for name in names if name != "integer"}
         if "integer" in names:
             kinds.setdefault("number", False)
-        if self.raw.get("nullable") is True and self.draft == "openapi-3.0":
-            kinds["null"] = True
         return kinds
 
     def atom(self, kind: str, values: Mapping[str, Any] | None, whole: bool) -> Atom:

@@ -11,6 +11,11 @@ LOST = "What is sent may only become more: who reads this member finds it no lon
 IGNORED = "It is ignored from now on; whether a consumer relies on it can't be told."
 NOT_YET = "A provider as built today ignores it; whether a consumer relies on it can't be told."
 
+UNNAMED = {
+    True: "Members that no schema names were ignored; whether any are sent can't be told.",
+    False: "Members that no schema names are ignored from now on; before, they may be refused.",
+}
+
 
 class ObjectPair:
     """Two alternatives for objects. `forward`: the sender keeps to the older content."""
@@ -103,6 +108,10 @@ class ObjectPair:
                 yield Nested(steps, sent, accepted)
         elif self.free:
             yield SchemaGap(steps, self._closing(), None, _shown(accepted))
+        elif not self.sub.patterns:
+            yield SchemaGap(
+                steps, self._closing(), None, _shown(accepted), True, UNNAMED[self._forward]
+            )
 
     def _closing(self) -> str:
         return "closed" if self._forward else "opened"

@@ -1,7 +1,7 @@
 """Reads the schemas of an interface into their normal form (`schema_atoms`).
 
 It follows references, works out the keywords that join schemas, and takes each draft by its rules:
-`nullable` and boolean bounds of OpenAPI 3.0, lists of `items` of draft-07, what stands beside a
+boolean bounds of OpenAPI 3.0, lists of `items` of draft-07, what stands beside a
 `$ref` since 2019-09. A member that is only read doesn't belong to requests, one that is only
 written not to responses.
 """
@@ -19,6 +19,7 @@ from contracts.sameness import references
 from contracts.schema_atoms import TYPES, Atom, SchemaNode, View, is_integer, meet, value_type
 from contracts.schema_keywords import KeywordReader
 from contracts.schema_overlap import apart
+from contracts.subschemas import adds_null
 from contracts.work import Work
 from schemas.dialect import Direction
 
@@ -200,6 +201,8 @@ class SchemaReader:
                 node, raw["unevaluatedProperties"], "unevaluatedProperties"
             )
             atoms = tuple(replace(each, rest=rest) if each.rest is None else each for each in atoms)
+        if adds_null(raw):
+            atoms = (*(each for each in atoms if each.type != "null"), Atom("null", node))
         return atoms
 
     def _of_keywords(self, node: SchemaNode) -> Atoms:

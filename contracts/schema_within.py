@@ -26,6 +26,8 @@ Findings = frozenset[int]
 NONE: Findings = frozenset()
 DEPTH_MAX = 40
 """Schemas within schemas that are compared at one go."""
+_WRITTEN = frozenset({"number", "boolean"})
+"""Types that are texts in a URL or a header."""
 PAIR_STEPS = 6
 """Steps to compare two schemas, beside those for what is in them."""
 _FEW: dict[str, tuple[Any, ...]] = {"null": (None,), "boolean": (False, True)}
@@ -44,7 +46,8 @@ class SchemaFinding(NamedTuple):
 
 
 class Containment:
-    """One sender and one receiver. `forward`: the sender keeps to the older content."""
+    """One sender and one receiver. `forward`: the sender keeps to the older content. `as_text`:
+    numbers and truth values are written as texts, as in a URL."""
 
     def __init__(
         self,
@@ -54,11 +57,12 @@ class Containment:
         sent_by: Side,
         forward: bool,
         work: Work,
+        as_text: bool = False,
     ) -> None:
         self.sender, self.receiver = sender, receiver
         self.sent_by, self.forward = sent_by, forward
         self.findings: list[SchemaFinding] = []
-        self._work = work
+        self._work, self._as_text = work, as_text
         self._kept: dict[tuple[Key, Key], Findings] = {}
         self._views: list[tuple[View, View]] = []
         self._alike = sender.interface.draft == receiver.interface.draft
@@ -103,6 +107,9 @@ class Containment:
     def _compare(self, sub: View, sup: View, at: Path) -> Findings:
         sent, accepted = self.sender.atoms(sub), self.receiver.atoms(sup)
         sent = tuple(atom for atom in sent if not self._is_empty(atom))
+        texts = [atom for atom in accepted if atom.type == "string"] if self._as_text else []
+        if any(map(_is_any_text, texts)):
+            sent = tuple(atom for atom in sent if atom.type not in _WRITTEN)
         if not sent:
             return NONE
         here = self._place(sub, sup, at)
@@ -115,7 +122,9 @@ class Containment:
             if missing
             else NONE
         )
-        if all(_has_doubt(atom) for atom in sent if atom.type in missing):
+        if all(
+            _has_doubt(atom) or _may_be_text(atom, texts) for atom in sent if atom.type in missing
+        ):
             all_found = self._doubtful(all_found)
         for atom in sent:
             candidates = [candidate for candidate in accepted if candidate.type == atom.type]
@@ -316,6 +325,18 @@ class Containment:
         if not view or not view[0].path:
             return (*at, *steps)
         return below(view[0], steps) if steps else view[0].path
+
+
+def _is_any_text(atom: Atom) -> bool:
+    """Whether an alternative takes every text that a value is written as."""
+    bounds = {key for key, least in atom.bounds.items() if key != "minLength" or least > 1}
+    return atom.values is None and not (bounds or atom.texts or atom.opaque)
+
+
+def _may_be_text(atom: Atom, texts: Sequence[Atom]) -> bool:
+    """Whether a value may be one of these texts, once it is written as a text."""
+    is_listed = atom.values is not None or atom.type in _FEW
+    return atom.type in _WRITTEN and any(text.values is None or is_listed for text in texts)
 
 
 _LEAF = frozenset({"type", "format", "pattern", "minLength", "maxLength", *ANNOTATIONS})

@@ -8,7 +8,7 @@ from typing import Any
 from contracts.model import Interface, Located, Path
 from contracts.refs import Resolver
 from contracts.schema_check import FORMS
-from contracts.subschemas import HOLDERS, subschemas
+from contracts.subschemas import HOLDERS, adds_null, subschemas
 from schemas.dialect import Direction
 
 DEPTH_MAX = 60
@@ -22,6 +22,8 @@ _DROPPED = frozenset(
     }
 )  # fmt: skip
 _ELSEWHERE = _DROPPED | HOLDERS
+_REFUSING = ("const", "$ref", "allOf", "anyOf", "oneOf", "not", "if")
+"""Keywords by which null may be refused though it is among the types."""
 _INTEGERS = {"int32": 2**31, "int64": 2**63}
 
 
@@ -187,7 +189,7 @@ class SchemaBundle:
         limit = _INTEGERS.get(str(own.get("format"))) if own.get("type") == "integer" else None
         if limit is not None:
             own = {"minimum": -limit, "maximum": limit - 1} | own
-        return _nullable(own) if schema.get("nullable") is True else own
+        return _nullable(own) if adds_null(schema) else own
 
 
 def _split_dependencies(schema: Mapping[str, Any], own: dict[str, Any]) -> None:
@@ -207,7 +209,7 @@ def _split_dependencies(schema: Mapping[str, Any], own: dict[str, Any]) -> None:
 def _nullable(own: dict[str, Any]) -> dict[str, Any]:
     """A schema that allows null too, as its author meant."""
     kind = own.get("type")
-    if kind is None:
+    if kind is None or not own.keys().isdisjoint(_REFUSING):
         return {"anyOf": [own, {"type": "null"}]} if own else own
     kinds = [kind] if isinstance(kind, str) else kind
     own["type"] = [*kinds, *(["null"] if "null" not in kinds else [])]

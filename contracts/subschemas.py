@@ -18,6 +18,17 @@ NAMED = frozenset(
 HOLDERS = ONE | LISTS | NAMED
 
 
+def adds_null(schema: Mapping[str, Any]) -> bool:
+    """Whether null fits a schema whatever else it says.
+
+    OpenAPI 3.0.3 gives `nullable` a meaning beside `type` alone, and none against `enum` or
+    `allOf`. It is written beside a reference in `allOf` all the same, generators take it as null
+    added, and so does everything here: comparison, mock, probe and types. It is read in every
+    draft.
+    """
+    return schema.get("nullable") is True
+
+
 def subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[Path, Any]]:
     """The schemas directly in a schema, and where: `(("properties", "name"), {…})`.
 

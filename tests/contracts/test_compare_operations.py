@@ -53,6 +53,10 @@ def test_an_operation_comes_or_goes() -> None:
         (("200",), ("200", "202"), ("response_added", "breaking", "compatible")),
         (("200", "202"), ("200",), ("response_removed", "compatible", "breaking")),
         (("200",), ("200", "default"), ("response_added", "compatible", "compatible")),
+        # Of a default alone nobody knows which successes it is for.
+        (("default",), ("200",), ("response_removed", "compatible", "unknown")),
+        (("200",), ("default",), ("response_added", "unknown", "compatible")),
+        (("200", "default"), ("200",), ("response_removed", "compatible", "compatible")),
     ],
 )
 def test_statuses(before: Any, after: Any, expected: tuple[str, str, str]) -> None:

@@ -28,6 +28,16 @@ def parameters(*given: JsonObject) -> JsonObject:
     return {"parameters": [{"in": "query", "schema": {"type": "string"}, **one} for one in given]}
 
 
+def typed(**schema: Any) -> JsonObject:
+    """A parameter of a schema."""
+    return parameters({"name": "q", "schema": schema})
+
+
+def header_typed(**schema: Any) -> JsonObject:
+    headers = {"X-Q": {"schema": schema}}
+    return {"responses": {"200": {"description": "it", "headers": headers}}}
+
+
 def body(*media: str, required: bool = False) -> JsonObject:
     content = {one: {"schema": {"type": "object"}} for one in media}
     return {"requestBody": {"content": content, "required": required}}
@@ -75,6 +85,39 @@ CASES: list[tuple[JsonObject, JsonObject, tuple[str, str, str]]] = [
         parameters({"name": "q", "in": "query", "style": "form", "explode": True}),
         parameters({"name": "q", "in": "query", "style": "pipeDelimited", "explode": False}),
         ("style_changed", "breaking", "breaking"),
+    ),
+    # What an integer is written as is a text: only a body's JSON tells them apart.
+    (typed(type="integer"), typed(type="string"), ("type_changed", "compatible", "breaking")),
+    (typed(type="string"), typed(type="number"), ("type_changed", "breaking", "compatible")),
+    (
+        typed(type="boolean"),
+        typed(type="string", minLength=1),
+        ("type_changed", "compatible", "breaking"),
+    ),
+    (
+        typed(type="array", items={"type": "integer"}),
+        typed(type="array", items={"type": "string"}),
+        ("type_changed", "compatible", "breaking"),
+    ),
+    (
+        typed(type="integer"),
+        typed(type="string", enum=["a", "b"]),
+        ("type_changed", "breaking", "breaking"),
+    ),
+    (
+        typed(type="integer", enum=[1, 2]),
+        typed(type="string", enum=["1", "2"]),
+        ("type_changed", "unknown", "breaking"),
+    ),
+    (
+        typed(type="integer"),
+        typed(type="string", maxLength=5),
+        ("type_changed", "unknown", "breaking"),
+    ),
+    (
+        header_typed(type="integer"),
+        header_typed(type="string"),
+        ("type_changed", "breaking", "compatible"),
     ),
     (PLAIN, body(JSON), ("body_added", "compatible", "unknown")),
     (PLAIN, body(JSON, required=True), ("body_added", "breaking", "unknown")),

@@ -3,10 +3,13 @@
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from contracts.changes import ContractChange, ContractComparison
 from contracts.compare import compare
+from contracts.model import Interface
 from contracts.recognise import read
+from contracts.standalone import standalone
 
 JsonObject = dict[str, Any]
 
@@ -248,6 +251,58 @@ def test_a_change_of_a_shared_schema_is_told_once_with_those_it_concerns() -> No
     change = only(compare(read(document("integer")), read(document("string"))))
     assert change.path == "$.components.schemas.User.properties.id.type"
     assert change.why.endswith("Concerns GET /a, GET /b, GET /c and 1 more.")
+
+
+@pytest.mark.parametrize("more", [{"additionalProperties": False}, {"additionalProperties": TEXT}])
+def test_an_object_is_closed_or_opened_where_nothing_was_said(more: JsonObject) -> None:
+    """A sender sends what its schema names. Whether it sends more can't be told."""
+    was, now = members(a=TEXT), {**members(a=TEXT), **more}
+    for compared, before, after, rule, consumer, provider in (
+        (request, was, now, "closed", "unknown", "compatible"),
+        (request, now, was, "opened", "compatible", "unknown"),
+        (response, was, now, "closed", "compatible", "unknown"),
+        (response, now, was, "opened", "unknown", "compatible"),
+    ):
+        change = only(compared(before, after))
+        assert (change.rule, change.consumer, change.provider) == (rule, consumer, provider)
+
+
+NULLABLE: list[JsonObject] = [
+    {"type": "string"},
+    {"type": "string", "enum": ["a"]},
+    {"enum": ["a"]},
+    {"type": "string", "const": "a"},
+    {"allOf": [{"$ref": "#/components/schemas/A"}]},
+    {"type": "string", "allOf": [{"$ref": "#/components/schemas/A"}]},
+    {"anyOf": [{"$ref": "#/components/schemas/A"}, {"type": "integer"}]},
+    {"type": "string", "not": {"type": "null"}},
+]
+
+
+@pytest.mark.parametrize("version", ["3.0.3", "3.1.0"])
+@pytest.mark.parametrize("schema", NULLABLE)
+def test_nullable_adds_null_for_comparisons_and_for_validators(
+    schema: JsonObject, version: str
+) -> None:
+    def document(schema: JsonObject) -> Interface:
+        body = {"content": {"application/json": {"schema": members(a=schema)}}}
+        document = {
+            "openapi": version,
+            "info": {"title": "t", "version": "1"},
+            "paths": {"/a": {"get": {"responses": {"200": {"description": "ok", **body}}}}},
+            "components": {"schemas": {"A": TEXT}},
+        }
+        return read(document)
+
+    was, now = document(schema), document({**schema, "nullable": True})
+    assert only(compare(was, now)).rule == "null_added"
+    assert (compare(was, now).consumer, compare(was, now).provider) == ("breaking", "compatible")
+    assert (compare(now, was).consumer, compare(now, was).provider) == ("compatible", "breaking")
+    for interface, takes in ((was, False), (now, True)):
+        sent = interface.operations[0].responses["200"].bodies["application/json"]
+        validator = Draft202012Validator(standalone(interface, sent, "response"))
+        assert validator.is_valid({"a": None}) is takes
+        assert validator.is_valid({"a": "a"})
 
 
 def test_openapi_3_0_reads_nullable_and_exclusive_bounds_its_own_way() -> None:

@@ -1,4 +1,4 @@
-from contracts.subschemas import subschemas
+from contracts.subschemas import adds_null, subschemas
 
 
 def test_each_keyword_that_holds_schemas_is_looked_into() -> None:
@@ -28,3 +28,9 @@ def test_each_keyword_that_holds_schemas_is_looked_into() -> None:
 
 def test_items_may_be_a_list() -> None:
     assert list(subschemas({"items": [{}, True]})) == [(("items", 0), {}), (("items", 1), True)]
+
+
+def test_null_is_added_by_nullable_and_by_nothing_like_it() -> None:
+    assert adds_null({"nullable": True, "enum": ["a"]})
+    others: list[dict[str, object]] = [{}, {"nullable": False}, {"nullable": "true"}]
+    assert not any(adds_null(schema) for schema in others)
