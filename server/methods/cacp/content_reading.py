@@ -6,6 +6,7 @@ longer.
 """
 
 import asyncio
+import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,6 +26,9 @@ SMALL = 8 * 1024
 """Bytes of content that are read at once: it takes a fraction of a millisecond."""
 PLAIN: dict[str, Any] = {"dialect": "endpoint", "warnings": []}
 """What is said of a plain endpoint, which needn't be read."""
+_COMPARING = threading.Lock()
+"""One comparison at a time: two would take from each other, and from everything else, the one
+interpreter that they share, and are often of the same versions."""
 SHOWN = 20
 """Problems that a refusal names, and warnings that an answer does."""
 
@@ -76,12 +80,16 @@ def compared(
 
     key = (before.digest, before.dialect, after.digest, after.dialect, type)
     known = node.comparisons.get(key)
-    if known is None:
-        known = compare(
-            read(before.content, before.dialect, type), read(after.content, after.dialect, type)
-        )
-        node.comparisons.put(key, known)
-    return known
+    if known is not None:
+        return known
+    with _COMPARING:
+        known = node.comparisons.get(key)
+        if known is None:
+            known = compare(
+                read(before.content, before.dialect, type), read(after.content, after.dialect, type)
+            )
+            node.comparisons.put(key, known)
+        return known
 
 
 def concerned(
