@@ -13,7 +13,7 @@ from cli.client import DEFAULT_URL, connected
 from cli.options import JsonOption, KeyOption, UrlOption, grouped
 from cli.probe_options import ProbeOptions, parsed_header, parsed_value
 from cli.probe_receipt import ProbeProof, ReceiptOptions, check_usage, command_line
-from cli.probe_samples import SampleOptions, tried_samples
+from cli.probe_samples import SampleOptions, check_tracked, tried_samples
 from cli.probe_view import outcome_lines
 from cli.receipts import tell
 from cli.terminal import USAGE, fail, notice, print_json
@@ -99,6 +99,8 @@ def probe(
     else:
         agreed = _agreed(contract, file, url, key)
     tell_doubts(agreed)
+    if proof is not None and what.samples is not None:
+        check_tracked(what.samples, proof.tree)
     if base_url is None:
         _prepared(how.before)
         outcome = tried_samples(agreed, what, how, seed)
@@ -119,9 +121,20 @@ def probe(
     raise typer.Exit(outcome.exit_status)
 
 
+def _check_digest(contract: "AgreedContract") -> None:
+    """End the command for a content without a digest, such as one with NaN."""
+    try:
+        _ = contract.digest
+    except ValueError as error:
+        why = one_line(error, 100)
+        fail(USAGE, f"{contract.title} is not what a node takes (RFC 8785): {why}")
+
+
 def _agreed(contract: str | None, file: Path | None, url: str, key: str | None) -> "AgreedContract":
     if file is not None:
-        return of_files([file])[0]
+        agreed = of_files([file])[0]
+        _check_digest(agreed)
+        return agreed
     with connected(url, key, oversees=True) as node:
         return of_contract(node, contract or "")
 

@@ -1,5 +1,6 @@
 """How `cacp probe` tries events and data models: by samples, or by a command."""
 
+import os
 import subprocess
 from dataclasses import dataclass, replace
 from functools import partial
@@ -10,10 +11,11 @@ import typer
 
 from cli.agreements import NOT_RUN
 from cli.probe_options import ProbeOptions
-from cli.terminal import USAGE, fail
+from cli.terminal import REFUSED, USAGE, fail
 
 if TYPE_CHECKING:
     from proof.agreed import AgreedContract
+    from proof.git_tree import GitTree
     from proof.probe_outcome import ProbeOutcome
     from proof.samples import CommandEnd
 
@@ -46,11 +48,29 @@ class SampleOptions:
     side: Annotated[_ProbeSide, typer.Option("--side", help="Whose the --command is.")] = "provider"
 
 
+def check_tracked(folder: Path, tree: "GitTree") -> None:
+    """End the command unless all samples are files of the commit, of which the receipt is."""
+    from proof.samples import sample_files
+
+    top = tree.top.resolve()
+    listed = subprocess.run(["git", "-C", top, "ls-files", "-z"], capture_output=True, check=False)
+    tracked = {top / os.fsdecode(name) for name in listed.stdout.split(b"\0") if name}
+    for path in sample_files(folder):
+        if path.resolve() not in tracked:
+            fail(
+                REFUSED,
+                f"nothing was run: {path} is in no commit of this checkout, and a receipt is of "
+                "the commit: commit the samples, or make them with --command",
+            )
+
+
 def tried_samples(
     contract: "AgreedContract", what: SampleOptions, how: ProbeOptions, seed: int
 ) -> "ProbeOutcome":
     """The outcome for samples or a command. Ends the command line if they can't be read or run."""
     from proof.samples import check_samples, failed_command, feed, lines_of, samples_in
+    from proof.sender import Halted
+    from proof.time_limit import halting_after
 
     if what.samples is not None:
         if not what.samples.is_dir():
@@ -62,7 +82,11 @@ def tried_samples(
     command = what.command or ""
     if what.side == "consumer":
         run = partial(_ended_with, command, how.time_limit)
-        return feed(contract, run, command, how.cases, seed, how.allow_skipped)
+        try:
+            with halting_after(how.time_limit):
+                return feed(contract, run, command, how.cases, seed, how.allow_skipped)
+        except Halted as error:
+            fail(NOT_RUN, str(error))
     ended, printed = _ended(command, b"", how.time_limit)
     outcome = check_samples(contract, lines_of("output", printed), how.allow_skipped)
     if not ended.status:

@@ -1,6 +1,7 @@
 """Requests to an operation that keep its contract, drawn by hypothesis."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from urllib.parse import quote, urlencode
 from contracts.model import Located, Parameter, ParameterPlace
 from proof.agreed import examples_beside
 from proof.exchange import FORM, OperationCheck, RuleBreach, ValueCheck
-from proof.messages import WireRequest, is_json
+from proof.messages import WireRequest, encoded_path, is_json
 from proof.parameters import Unwritable, path_text, written
 from proof.plain_values import plain_value
 from proof.strategies import NoSuchValue, SchemaValues
@@ -21,6 +22,14 @@ ParameterName = tuple[ParameterPlace, str]
 _ANY = Located(True, ())
 MULTIPART = "multipart/form-data"
 BOUNDARY = "cacp-probe"
+OF_CLIENT = frozenset(
+    {
+        "host", "content-length", "transfer-encoding", "connection", "upgrade", "expect", "te",
+        "trailer", "keep-alive", "proxy-connection", "accept-encoding",
+    }
+)  # fmt: skip
+"""Headers that tell how a request travels. A probe sends none that is drawn."""
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 Known = Mapping[str, tuple[Any, ...]]
 """Values of parameters by name that are known to exist at the provider."""
 
@@ -53,9 +62,17 @@ class Requests:
         self.free = [
             (parameter, schema)
             for parameter, schema in check.request.parameters
-            if parameter.name not in fixed
+            if parameter.name not in fixed and not _is_the_clients(parameter)
         ]
+        for parameter, _ in self.free:
+            if parameter.place in ("header", "cookie") and not _TOKEN.fullmatch(parameter.name):
+                raise Unmakeable(f"no {parameter.place} can have the name {parameter.name}")
         self.media = self._media_types()
+        self._unsent = {
+            f"header {parameter.name}"
+            for parameter, _ in check.request.parameters
+            if _is_the_clients(parameter)
+        }
         self._values = {
             (parameter.place, parameter.name): _values_of(f"{parameter.name}", schema)
             for parameter, schema in self.free
@@ -68,7 +85,7 @@ class Requests:
     def _media_types(self) -> list[str]:
         """The media types of bodies that can be made."""
         declared = list(self.check.request.bodies)
-        made = [media for media in declared if not media.endswith("xml")]
+        made = [m for m in declared if not m.endswith("xml") and m.isascii() and m.isprintable()]
         if declared and not made and self.check.request.part.body_required:
             raise Unmakeable(f"bodies of {' or '.join(declared)} can't be made")
         return made
@@ -154,24 +171,30 @@ class Requests:
         return None if request is None or self.breaches(request) else request
 
     def breaches(self, request: WireRequest) -> list[RuleBreach]:
-        return self.check.request_breaches(request, request.path.removeprefix(self.base))
+        breaches = self.check.request_breaches(request, request.path.removeprefix(self.base))
+        return [breach for breach in breaches if breach.where not in self._unsent]
 
     def request(self, draft: RequestDraft) -> WireRequest | None:
         """The request of a draft; None if its values can't be written."""
         try:
             return self._written(draft)
-        except (Unwritable, UnicodeEncodeError):
+        except (Unwritable, UnicodeError):
             return None
 
     def _written(self, draft: RequestDraft) -> WireRequest:
-        path, query, headers, cookies = self.check.operation.route, [], [], []
+        route = self.check.operation.route
+        path, query, headers, cookies = encoded_path(route).replace("%7B", "{"), [], [], []
+        path = path.replace("%7D", "}")
         for parameter, _ in self.check.request.parameters:
+            if _is_the_clients(parameter):
+                continue
             key = (parameter.place, parameter.name)
             if key not in draft.parameters and parameter.name not in self._fixed:
                 continue
             value = self._fixed.get(parameter.name, draft.parameters.get(key))
             if parameter.place == "path":
-                path = path.replace(f"{{{parameter.name}}}", path_text(parameter, value))
+                name = encoded_path(f"{{{parameter.name}}}")[3:-3]
+                path = path.replace(f"{{{name}}}", path_text(parameter, value))
             elif parameter.place == "query":
                 query += written(parameter, value)
             elif parameter.place == "cookie":
@@ -188,6 +211,11 @@ class Requests:
         return WireRequest(method, self.base + path, urlencode(query), tuple(headers), body)
 
 
+def _is_the_clients(parameter: Parameter) -> bool:
+    """Whether a header is written by the HTTP client, whatever a contract says of it."""
+    return parameter.place == "header" and parameter.name.lower() in OF_CLIENT
+
+
 def is_raw(media: str) -> bool:
     """Whether a body of a media type is a text or file, and not the JSON or form of a value."""
     return not is_json(media) and media not in (FORM, MULTIPART)
@@ -202,8 +230,9 @@ def _content_type(media: str) -> str:
 def _values_of(what: str, schema: ValueCheck, is_text: bool = False) -> SchemaValues:
     try:
         return SchemaValues(schema.schema | {"type": "string"} if is_text else schema.schema)
-    except NoSuchValue:
-        raise Unmakeable(f"no value fits the schema of {what}") from None
+    except NoSuchValue as error:
+        why = f"no value fits the schema of {what}"
+        raise Unmakeable(f"{why}: {error}" if str(error) else why) from None
 
 
 def _letters(place: str) -> "SearchStrategy[str]":

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 from proof.cases import Requests
 from proof.exchange import OperationCheck, RuleBreach
 from proof.learned import Learned
-from proof.messages import WireAnswer, WireRequest
+from proof.messages import WireAnswer, WireRequest, media_of
 from proof.probe_subject import Spoiled
 from proof.spoiling import invalid
+from proof.unread import unread_answer, unread_schema
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -22,6 +23,12 @@ class EndpointSubject:
 
     def __init__(self, check: OperationCheck, requests: Requests, learned: Learned) -> None:
         self._check, self._requests, self._learned = check, requests, learned
+        self._seen: set[tuple[str, int, str]] = set()
+        self._unread: dict[str, None] = {
+            f"its request is unread: {why}.": None
+            for schema in check.request.bodies.values()
+            for why in unread_schema(check.interface, schema)
+        }
 
     @property
     def key(self) -> str:
@@ -53,7 +60,7 @@ class EndpointSubject:
         return 200 <= answer.status < 300 or (answer.status < 400 and bool(declared))
 
     def unread(self) -> list[str]:
-        return []
+        return list(self._unread)
 
     def learn(self, answer: WireAnswer) -> None:
         self._learned.learn(self._check, answer)
@@ -61,7 +68,7 @@ class EndpointSubject:
     def breaches(self, request: WireRequest, answer: WireAnswer) -> list[RuleBreach]:
         if self._is_error(answer):
             return [RuleBreach("server_error", "status", f"It is {answer.status}.")]
-        return self._check.answer_breaches(answer, request.method)
+        return self._answer_breaches(answer, request.method)
 
     def refusal_breaches(self, spoiled: Spoiled, answer: WireAnswer) -> list[RuleBreach]:
         wrong = spoiled.wrong
@@ -73,7 +80,14 @@ class EndpointSubject:
             return [RuleBreach(f"accepts_{wrong.rule}", wrong.where, why)]
         if self._check.response_for(answer.status) is None:
             return []
-        return self._check.answer_breaches(answer, spoiled.request.method)
+        return self._answer_breaches(answer, spoiled.request.method)
+
+    def _answer_breaches(self, answer: WireAnswer, method: str) -> list[RuleBreach]:
+        seen = method, answer.status, media_of(answer.headers)
+        if seen not in self._seen:
+            self._seen.add(seen)
+            self._unread |= dict.fromkeys(unread_answer(self._check, answer, method))
+        return self._check.answer_breaches(answer, method)
 
     def _is_error(self, answer: WireAnswer) -> bool:
         """Whether it is an error of the server that the contract doesn't name."""

@@ -12,6 +12,7 @@ from proof.effort import EFFORT_MAX, effort
 from proof.messages import (
     WireAnswer,
     WireRequest,
+    encoded_path,
     fits_media,
     header_of,
     is_json,
@@ -63,6 +64,13 @@ class ValueCheck:
         return self._given[1]
 
 
+def reads_as_json(media: str, given: str, check: ValueCheck) -> bool:
+    """Whether a body of a media type is read as JSON: one that says so, or one that a range such as
+    `*/*` declares, with a schema that no text fits."""
+    named = is_json(media) or media.endswith(("/json", "/x-json"))
+    return named or ("*" in given and "string" not in check.types.whole)
+
+
 class PartCheck:
     """A request or response of an operation, ready to check messages."""
 
@@ -89,7 +97,7 @@ class PartCheck:
             what = f"it is {one_line(media, SHOWN_MAX)}" if media else "it says no media type"
             return [RuleBreach("media_type", "header Content-Type", f"{what}; right is {right}.")]
         check = self.bodies[given]
-        if is_json(media):
+        if is_json(media) or (self.direction == "response" and reads_as_json(media, given, check)):
             try:
                 value = json_of(body)
             except ValueError as error:
@@ -222,7 +230,9 @@ def _at(rule: str, where: str, misfits: Iterable[Misfit]) -> list[RuleBreach]:
 def _route_pattern(route: str) -> str:
     """The regular expression of a route's paths; a placeholder is a part without a slash."""
     parts = _PLACEHOLDER.split(route)
-    return "".join("([^/]+)" if n % 2 else re.escape(part) for n, part in enumerate(parts))
+    return "".join(
+        "([^/]+)" if n % 2 else re.escape(encoded_path(part)) for n, part in enumerate(parts)
+    )
 
 
 def operation_checks(interface: Interface) -> list[OperationCheck]:

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -42,6 +42,15 @@ class WireAnswer:
     status: int
     headers: Headers = ()
     body: bytes = b""
+
+
+def encoded_path(text: str) -> str:
+    """A path as it travels: what no path holds is percent-encoded, and what is encoded stays.
+
+    >>> encoded_path("/ключ/a b%20c")
+    '/%D0%BA%D0%BB%D1%8E%D1%87/a%20b%20c'
+    """
+    return quote(text.encode(errors="surrogatepass"), safe="/%:@!$&'()*+,;=-._~")
 
 
 def header_of(headers: Headers, name: str) -> str | None:

@@ -85,12 +85,12 @@ def sized(text: str, patterns: Iterable[str], least: int, most: int | None) -> s
     longer = text + (text[-1:] or PADDING) * (least - len(text))
     padded = text + PADDING * (least - len(text))
     for candidate in (longer[:most], padded[:most]):
-        if len(candidate) >= least and all(_is_in(pattern, candidate) for pattern in patterns):
+        if len(candidate) >= least and all(is_in(pattern, candidate) for pattern in patterns):
             return candidate
     return None
 
 
-def _is_in(pattern: str, text: str) -> bool:
+def is_in(pattern: str, text: str) -> bool:
     """Whether a text has a match of a pattern, as far as that can be found in a moment."""
     try:
         return regex.search(pattern, text, timeout=SEARCH_SECONDS) is not None

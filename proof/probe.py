@@ -11,13 +11,16 @@ from proof.exchange import OperationCheck
 from proof.graphql_http import PATH, graphql_schema
 from proof.graphql_subject import GraphqlSubject, root_fields
 from proof.learned import Learned
+from proof.messages import encoded_path
 from proof.probe_outcome import OperationTally, ProbeFailure, ProbeOutcome, not_tried, span
 from proof.probe_subject import ProbeSubject
 from proof.sender import BaseUrl, Halted, ProbeSender
+from proof.time_limit import halting_after
 from proof.trial import WHY_MAX, ProbePlan, Progress, Trial
 from schemas.plain import one_line
 
 TOOL = "cacp probe"
+ODD_MAX = 200
 _ORDER = ("POST", "PUT", "PATCH", "GET", "HEAD", "OPTIONS", "TRACE", "QUERY", "DELETE")
 """What makes things comes first, what removes them last."""
 
@@ -32,21 +35,25 @@ def probe(
     unproven: list[str] = []
     subjects = dict(_subjects(contract, url, plan))
     for number, (key, subject_of) in enumerate(subjects.items()):
+        trial, is_halted = None, False
         try:
-            trial = Trial(subject_of(), sender, plan, progress)
+            with halting_after(sender.seconds_left()):
+                trial = Trial(subject_of(), sender, plan, progress)
+                trial.run()
+            unproven += trial.unproven()
         except Unmakeable as error:
             unproven.append(f"{key}: {one_line(error, WHY_MAX)}.")
-            continue
-        is_halted = False
-        try:
-            trial.run()
-            unproven += trial.unproven()
         except Halted as error:
             is_halted = True
             rest = ", ".join([*subjects][number:])
             unproven.append(one_line(f"Not tried to the end, for {error}: {rest}", WHY_MAX))
-        tallies.append(trial.tally)
-        failures += trial.failures(url.origin)
+        except Exception as error:
+            # A contract is anybody's text: what can't be made of it must not end the probe.
+            why = one_line(f"{type(error).__name__}: {error}", ODD_MAX)
+            unproven.append(f"{key}: it could not be tried to the end: {why}.")
+        if trial is not None:
+            tallies.append(trial.tally)
+            failures += trial.failures(url.origin)
         if is_halted:
             break
     if not subjects:
@@ -95,7 +102,7 @@ def base_path(contract: AgreedContract, url: BaseUrl) -> str:
     """What stands before the routes: the path of the base URL, else that of the contract's first
     server."""
     servers = contract.interface.servers
-    return url.path or (servers[0] if servers else "")
+    return encoded_path(url.path or (servers[0] if servers else ""))
 
 
 def _skipped(contract: AgreedContract) -> list[str]:

@@ -13,6 +13,7 @@ from proof.messages import json_of
 from proof.plain_values import drawn_values, plain_value
 from proof.probe_outcome import OperationTally, ProbeFailure, ProbeOutcome, not_tried, span
 from proof.strategies import NoSuchValue, SchemaValues
+from proof.unread import unread_schema
 from proof.validators import Misfit
 from schemas.plain import one_line
 
@@ -58,12 +59,17 @@ def messages_of(contract: AgreedContract) -> dict[str, ValueCheck]:
     return checks
 
 
+def sample_files(folder: Path) -> list[Path]:
+    """The files of samples in a folder and those below it."""
+    return sorted(path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES)
+
+
 def samples_in(folder: Path) -> Iterator[Sample]:
     """The samples in a folder and those below it: a file each, or a line each of JSONL files.
 
     Raises OSError.
     """
-    for path in sorted(path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES):
+    for path in sample_files(folder):
         name = str(path.relative_to(folder))
         if path.suffix.lower() in LINES:
             yield from lines_of(name, path.read_bytes())
@@ -123,7 +129,16 @@ def _unproven(
 ) -> list[str]:
     if not checks:
         return ["The contract has no event or data model that its provider makes."]
-    return [] if allow_skipped else [not_tried(check.key) for check in contract.operations]
+    unread = [
+        f"{key}: it is unread: {why}."
+        for key, check in checks.items()
+        for why in unread_schema(contract.interface, check)
+    ]
+    return (
+        unread
+        if allow_skipped
+        else unread + [not_tried(check.key) for check in contract.operations]
+    )
 
 
 def feed(
@@ -144,8 +159,14 @@ def feed(
         try:
             strategy = SchemaValues(check.schema).strategy()
             values = [plain_value(check.schema, seed), *drawn_values(strategy, seed, cases)]
-        except NoSuchValue:
-            unproven.append(f"{key}: no value fits its schema.")
+        except NoSuchValue as error:
+            why = f"no value fits its schema: {error}" if str(error) else "no value fits its schema"
+            unproven.append(f"{key}: {why}.")
+            continue
+        except Exception as error:
+            # A contract is anybody's text: what can't be made of it must not end the probe.
+            why = one_line(f"{type(error).__name__}: {error}", SHOWN_MAX)
+            unproven.append(f"{key}: no messages could be made: {why}.")
             continue
         lines = [json.dumps(value).encode() + b"\n" for value in values[:cases]]
         refused = _refused(run, lines)

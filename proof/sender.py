@@ -81,6 +81,7 @@ class ProbeSender:
         self.headers, self._allow_mock = headers, allow_mock
         self._pause = 1 / rate if rate else 0.0
         self._deadline = time.monotonic() + seconds
+        self._timeout = timeout
         self._next = 0.0
         self._origin = httpx.URL(url.origin)
         self.saw_mock = False
@@ -99,6 +100,10 @@ class ProbeSender:
         trace: TracebackType | None,
     ) -> None:
         self._http.close()
+
+    def seconds_left(self) -> float:
+        """The time that is left for all; below 0 when it is over."""
+        return self._deadline - time.monotonic()
 
     def whole(self, request: WireRequest) -> WireRequest:
         """A request with the headers that go with each."""
@@ -155,7 +160,7 @@ class ProbeSender:
                     tuple(
                         (n.decode("latin-1"), v.decode("latin-1")) for n, v in response.headers.raw
                     ),
-                    _body(response),
+                    _body(response, time.monotonic() + self._timeout),
                 )
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             raise ProviderGone("no_answer", one_line(error, 200)) from None
@@ -170,11 +175,14 @@ def _encoded(headers: Headers) -> list[tuple[bytes, bytes]]:
     return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
 
 
-def _body(response: "httpx.Response") -> bytes:
+def _body(response: "httpx.Response", until: float) -> bytes:
+    """The body. Raises `NoAnswer` if it is too large, or not whole when time is `until`."""
     parts, size = [], 0
     for part in response.iter_bytes():
         size += len(part)
         if size > ANSWER_MAX:
             raise NoAnswer("too_large", f"The answer is larger than {ANSWER_MAX} bytes.")
+        if time.monotonic() > until:
+            raise NoAnswer("timeout", "There was no whole answer in time.")
         parts.append(part)
     return b"".join(parts)

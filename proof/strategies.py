@@ -6,11 +6,10 @@ joins schemas, and knows what can't be.
 
 import json
 import math
-import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from proof.patterns import of_length, python_pattern, sized
+from proof.patterns import is_in, of_length, python_pattern, sized
 from proof.validators import SchemaValidator
 
 if TYPE_CHECKING:
@@ -28,6 +27,13 @@ MORE_MEMBERS = 2
 MORE_ITEMS = 3
 TEXT_MAX = 20
 SIZE_MAX = 200
+LEAST_SIZES: Mapping[str, int] = {
+    "minLength": 100_000,
+    "minItems": 1_000,
+    "minContains": 1_000,
+    "minProperties": 1_000,
+}
+"""Values of schemas that ask for more are not made."""
 SAFE = 2**53 - 1
 """Whole numbers beyond it are not the same in every language (RFC 7493)."""
 FORMATS: Mapping[str, str] = {
@@ -56,7 +62,7 @@ FORMATS: Mapping[str, str] = {
 
 
 class NoSuchValue(Exception):
-    """No value fits a schema."""
+    """No value fits a schema, or none that is made; the message says why, if it is not empty."""
 
 
 class SchemaValues:
@@ -66,6 +72,7 @@ class SchemaValues:
         import jsonschema_rs
         from jsonschema_rs import canonical
 
+        _check_sizes(schema)
         self.validator = SchemaValidator(schema)
         self._root = jsonschema_rs.canonicalize(
             self.validator.schema, validate_formats=True, offline=True
@@ -335,6 +342,21 @@ class _Maker:
         return self._anything(depth + 1) if schema is None else self.value(schema, depth + 1)
 
 
+def _check_sizes(schema: Mapping[str, Any]) -> None:
+    """Raises `NoSuchValue` for a schema of values that would be too large."""
+    waiting: list[Any] = [schema]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Mapping):
+            for word, most in LEAST_SIZES.items():
+                least = part.get(word)
+                if isinstance(least, int | float) and least > most:
+                    raise NoSuchValue(f"{word} is more than {most}, which is not made")
+            waiting += part.values()
+        elif isinstance(part, list):
+            waiting += part
+
+
 def _floats(low: float, high: float) -> "SearchStrategy[float]":
     from hypothesis import strategies as st
 
@@ -349,7 +371,7 @@ def _is_false(schema: "CanonicalSchema") -> bool:
 
 def _matches(pattern: str, name: str) -> bool:
     plain = python_pattern(pattern)
-    return plain is not None and re.search(plain, name) is not None
+    return plain is not None and is_in(plain, name)
 
 
 def _text_of(value: Any) -> str:

@@ -98,6 +98,13 @@ def test_wrong_usage(contract: str, words: list[str], why: str) -> None:
     assert why in done.stderr
 
 
+def test_a_content_without_a_digest_is_wrong_usage(tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    path.write_text('{"type": "object", "required": ["\\ud800"]}')
+    done = cacp("probe", "--file", str(path), "--base-url", "http://127.0.0.1:9")
+    assert (done.exit_code, "is not what a node takes" in done.stderr) == (2, True)
+
+
 def test_where_nothing_answers_it_could_not_be_tried(contract: str) -> None:
     with running() as address:
         pass

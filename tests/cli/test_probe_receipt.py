@@ -135,6 +135,17 @@ def test_samples_and_commands_prove_whose_they_are(bench: Bench) -> None:
     assert sides["consumer"].endswith("--command cat --side consumer --cases 20 --seed 3")
 
 
+def test_samples_are_of_the_commit(bench: Bench, tmp_path: Path) -> None:
+    away = tmp_path / "away"
+    away.mkdir()
+    (away / "a.json").write_text('{"orderId": "7", "total": 3}')
+    bench.built(content=EVENT, type="event_schema")
+    done = probe(bench, "--samples", str(away))
+    assert (done.exit_code, bench.receipts) == (1, [])
+    assert "nothing was run: " in done.stderr
+    assert "is in no commit of this checkout" in done.stderr
+
+
 def test_a_commit_while_it_runs_makes_the_receipt_worthless(bench: Bench) -> None:
     bench.built(content=EVENT, type="event_schema")
     identity = "git -c user.name=a -c user.email=a@b"

@@ -131,6 +131,64 @@ def test_refusals_alone_prove_nothing(provider: str) -> None:
     assert outcome.unproven == ("No request was answered with success.",)
 
 
+def parametrised(path: str, *parameters: dict[str, Any], **operation: Any) -> AgreedContract:
+    get = {"parameters": [*parameters], "responses": {"404": {"description": ""}}, **operation}
+    return AgreedContract("Odd", {"openapi": "3.1.0", "paths": {path: {"get": get}}})
+
+
+def header(name: str, place: str = "header") -> dict[str, Any]:
+    return {"name": name, "in": place, "required": True, "schema": {"type": "string"}}
+
+
+@pytest.mark.parametrize("path", ["/ключ", "/a b\r\nX: y", "/{ключ}"])
+def test_a_path_is_encoded(provider: str, path: str) -> None:
+    parameters = [header("ключ", "path")] if "{" in path else []
+    outcome = probed(provider, parametrised(path, *parameters), cases=4)
+    assert outcome.failures == ()
+    assert outcome.cases > 0
+
+
+@pytest.mark.parametrize("name", ["ключ", "X\r\nEvil: 1", "a b"])
+@pytest.mark.parametrize("place", ["header", "cookie"])
+def test_a_header_that_can_not_be_sent_is_said(provider: str, name: str, place: str) -> None:
+    outcome = probed(provider, parametrised("/x", header(name, place)), cases=4)
+    assert (outcome.result, outcome.cases) == ("not_run", 0)
+    assert f"no {place} can have the name" in outcome.unproven[0]
+
+
+def test_how_a_request_travels_is_not_drawn(provider: str) -> None:
+    names = ("Host", "Content-Length", "Transfer-Encoding")
+    outcome = probed(provider, parametrised("/x", *map(header, names)), cases=4)
+    assert outcome.failures == ()
+    assert outcome.cases > 0
+
+
+@pytest.mark.parametrize(
+    ("schema", "why"),
+    [
+        ({"type": "string", "minLength": 5 * 10**8}, "minLength is more than"),
+        ({"type": "array", "minItems": 10**8}, "minItems is more than"),
+        ({"type": "object", "minProperties": 10**7}, "minProperties is more than"),
+        ({"type": "number", "multipleOf": 1e-300, "minimum": 1e300}, ""),
+    ],
+)
+def test_values_that_can_not_be_made_are_said(provider: str, schema: Any, why: str) -> None:
+    body = {"required": True, "content": {"application/json": {"schema": schema}}}
+    outcome = probed(provider, parametrised("/x", requestBody=body), cases=4)
+    assert outcome.result == "not_run"
+    assert why in outcome.unproven[0]
+
+
+def test_what_has_no_end_is_ended_with_the_time(provider: str) -> None:
+    pattern = {"type": "string", "pattern": "^(a|a)*b$", "minLength": 40}
+    body = {"required": True, "content": {"application/json": {"schema": pattern}}}
+    url = BaseUrl(provider)
+    with ProbeSender(url, (), rate=0, seconds=1, timeout=10, allow_mock=False) as sender:
+        contract = parametrised("/x", requestBody=body)
+        outcome = probe(contract, url, sender, ProbePlan(100, 1), lambda *_: None)
+    assert outcome.result == "not_run"
+
+
 def test_a_contract_that_has_no_endpoint_is_not_proven(provider: str) -> None:
     outcome = probed(provider, AgreedContract("Model", {"email": "string"}))
     assert outcome.result == "not_run"
