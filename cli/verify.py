@@ -25,6 +25,7 @@ from cli.receipts import (
     write_copy,
 )
 from cli.terminal import REFUSED, UNREACHABLE, USAGE, fail, notice, print_json
+from schemas.plain import one_line
 
 if TYPE_CHECKING:
     from proof.command import EndedCommand
@@ -96,6 +97,7 @@ def verify(
     if not command or subject.contract is None:
         fail(USAGE, "name the contract and the command: cacp verify --contract NAME -- COMMAND")
     tree = checkout()
+    _check_base(tree, base)
     asked = asked_of(keys, url, subject, tree)
     given = RunnerCommand(command, quiet=as_json)
     run, receipt = run_and_sign(asked, tree, keys, given, base)
@@ -136,14 +138,17 @@ def run_and_sign(
     base: BaseOptions,
 ) -> tuple["EndedCommand", "ProofReceipt"]:
     """Run the command, again at the base commit if it fails, and sign the receipt."""
+    from cli.live_view import ended_by_signals
     from proof.receipts import receipt_of_command
 
-    run = command.run(tree.folder)
-    if run.problem:
-        notice(f"the command can't be run here: {run.problem}")
     at_base, commit = None, None
-    if not run.passed and not run.is_missing and not run.was_ended:
-        at_base, commit = _run_at_base(tree, command, base)
+    # Whoever ends this ends the command too, and leaves no worktree of the base behind.
+    with ended_by_signals():
+        run = command.run(tree.folder)
+        if run.problem:
+            notice(f"the command can't be run here: {run.problem}")
+        if not run.passed and not run.is_missing and not run.was_ended:
+            at_base, commit = _run_at_base(tree, command, base)
     receipt = receipt_of_command(
         asked,
         tree,
@@ -156,6 +161,18 @@ def run_and_sign(
         tool=command.tool,
     )
     return run, receipt
+
+
+def _check_base(tree: "GitTree", options: BaseOptions) -> None:
+    """End the command when the base that was named is not there."""
+    from proof.git_tree import GitProblem
+
+    if options.base is None:
+        return
+    try:
+        tree.base(options.base)
+    except GitProblem:
+        fail(USAGE, f"--base: this repository has no branch or commit {one_line(options.base, 80)}")
 
 
 def _run_at_base(

@@ -61,7 +61,7 @@ def run_command(
 ) -> EndedCommand:
     """Run a command in a folder, without a shell; `printed` is given each piece of its output.
     Without an `environment` it has this process's. With a `time_limit`, in seconds, it is ended
-    after it, and whatever it has started ends with it."""
+    after it, and whatever it has started ends with it; so it does when this is interrupted."""
     started_at = datetime.now(UTC).isoformat(timespec="microseconds")
     began = time.monotonic()
     digest = hashlib.sha256()
@@ -78,7 +78,7 @@ def run_command(
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             env={**(environment or clean_environment()), "PWD": str(folder)},
-            start_new_session=time_limit is not None,
+            start_new_session=True,
         )
     except OSError as error:
         code = NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_RUNNABLE
@@ -94,18 +94,22 @@ def run_command(
         problem = f"it did not end within {time_limit:g} s"
         code = -signal.SIGKILL
     except BaseException:
-        running.kill()
-        running.wait()
+        _end(running)
         raise
     finally:
         if time_limit is not None:
-            # macOS answers EPERM when only zombies are left.
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(running.pid, signal.SIGKILL)
-            running.wait()
+            _end(running)
     # What it has left in the background may keep its output open.
     pump.join(DRAIN_SECONDS)
     return ended(code if code >= 0 else SIGNALLED - code, problem)
+
+
+def _end(running: subprocess.Popen[bytes]) -> None:
+    """End a command with whatever it has started."""
+    # macOS answers EPERM when only zombies are left.
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(running.pid, signal.SIGKILL)
+    running.wait()
 
 
 def _pass_on(

@@ -91,8 +91,9 @@ def test_the_base_may_be_named_and_made_ready(bench: Bench) -> None:
         bench.first,
     )
     nowhere = bench.verify("--base", "nowhere", command=f"{TEST}  # nowhere")
-    assert "it could not be run at the base commit" in nowhere.stderr
-    assert bench.receipts[-1]["outcome"] == "unclassified"
+    assert nowhere.exit_code == 2
+    assert "--base: this repository has no branch or commit nowhere" in nowhere.stderr
+    assert bench.receipts[-1]["base"] == bench.first
 
 
 def test_the_exit_status_is_the_commands(bench: Bench) -> None:

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -99,9 +100,10 @@ def test_an_interruption_ends_it(tmp_path: Path) -> None:
         "import os, pathlib, time; "
         f"pathlib.Path({str(note)!r}).write_text(str(os.getpid())); time.sleep(600)"
     )
+    shell = f"{shlex.join([sys.executable, '-c', script])}; true"
     runner = (
         "import pathlib, sys; from proof.command import run_command; "
-        f"run_command([sys.executable, '-c', {script!r}], pathlib.Path('.'), print)"
+        f"run_command(['sh', '-c', {shell!r}], pathlib.Path('.'), print)"
     )
     with subprocess.Popen(
         [sys.executable, "-c", runner], cwd=ROOT, stderr=subprocess.DEVNULL
