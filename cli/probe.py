@@ -142,6 +142,7 @@ def _agreed(contract: str | None, file: Path | None, url: str, key: str | None) 
 def _probed(
     contract: "AgreedContract", base_url: str, how: ProbeOptions, seed: int
 ) -> "ProbeOutcome":
+    from proof.probe import parameter_names
     from proof.sender import BaseUrl
 
     try:
@@ -150,6 +151,12 @@ def _probed(
         values = dict(parsed_value(text) for text in how.values or ())
     except ValueError as error:
         fail(USAGE, str(error))
+
+    names = parameter_names(contract)
+    for name in values:
+        if name not in names:
+            right = f"there are {', '.join(names)}" if names else "there are no parameters"
+            fail(USAGE, one_line(f"--value: no operation has a parameter {name}; {right}", 500))
 
     def tried() -> "ProbeOutcome":
         return _tried(contract, url, how, headers + _prepared(how.before), values, seed)

@@ -12,7 +12,14 @@ from schemas.plain import one_line
 class ProbeOptions:
     """How much is sent, and with what."""
 
-    cases: Annotated[int, typer.Option("--cases", min=1, help="Requests to each endpoint.")] = 100
+    cases: Annotated[
+        int,
+        typer.Option(
+            "--cases",
+            min=1,
+            help="Requests to each endpoint; more if its contract has more constraints to break.",
+        ),
+    ] = 100
     seed: Annotated[
         int | None,
         typer.Option("--seed", min=0, help="Draws the same cases again; random by default."),

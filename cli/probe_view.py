@@ -25,6 +25,8 @@ def outcome_lines(title: str, outcome: "ProbeOutcome") -> Iterator[str]:
         yield f"? {one_line(line)}"
     for key in outcome.skipped:
         yield f"- {one_line(key)} can't be called, so it was not tried"
+    for constraint in outcome.unbroken:
+        yield f"- {one_line(constraint)} could not be broken, so nothing shows that it is checked"
     seed = "" if outcome.seed is None else f", seed {outcome.seed}"
     seconds = outcome.duration / 1000
     ended = f"{WORDS[outcome.result]}, {outcome.cases} cases in {seconds:.1f} s"

@@ -67,6 +67,9 @@ class Requests:
         for parameter, _ in self.free:
             if parameter.place in ("header", "cookie") and not _TOKEN.fullmatch(parameter.name):
                 raise Unmakeable(f"no {parameter.place} can have the name {parameter.name}")
+        for parameter, schema in check.request.parameters:
+            if parameter.name in fixed:
+                self._need_fitting(parameter, schema, fixed[parameter.name])
         self.media = self._media_types()
         self._unsent = {
             f"header {parameter.name}"
@@ -82,6 +85,13 @@ class Requests:
             for media in self.media
         }
 
+    def _need_fitting(self, parameter: Parameter, schema: ValueCheck, text: str) -> None:
+        pairs = written(parameter, text)
+        breaches = self.check.request.parameter_breaches(parameter, schema, pairs)
+        if breaches:
+            why = f"--value {parameter.name}: it doesn't fit its schema: {breaches[0].why}"
+            raise Unmakeable(why.removesuffix("."))
+
     def _media_types(self) -> list[str]:
         """The media types of bodies that can be made."""
         declared = list(self.check.request.bodies)
@@ -92,6 +102,12 @@ class Requests:
 
     def plain(self) -> WireRequest | None:
         """The request of plausible values, of examples where there are; None if it isn't sound."""
+        draft = self.plain_draft()
+        return None if draft is None else self.sound(draft)
+
+    def plain_draft(self, media: str | None = None) -> RequestDraft | None:
+        """The plausible values of a request, with a body of a media type, else of the first that
+        there is; None if they can't be made."""
         values: dict[ParameterName, Any] = {}
         try:
             for parameter, schema in self.free:
@@ -100,11 +116,11 @@ class Requests:
                     values[key] = known[-1]
                 elif parameter.required or self._examples(schema):
                     values[key] = self._plain(schema)
-            media = next(iter(self.media), None)
+            media = media or next(iter(self.media), None)
             body = None if media is None else self._plain_body(media)
         except NoSuchValue:
             return None
-        return self.sound(RequestDraft(values, media, body))
+        return RequestDraft(values, media, body)
 
     def _plain(self, schema: ValueCheck) -> Any:
         examples = self._examples(schema)

@@ -1,10 +1,11 @@
-"""Whether a request carries the credentials that a contract asks for, whatever they are."""
+"""The credentials that a contract asks for: whether a request has them, whatever they are, and
+requests without them."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from contracts.model import Interface, Operation
-from proof.messages import WireRequest, header_of
+from proof.messages import Headers, WireRequest, header_of
 
 
 def missing_credentials(
@@ -18,6 +19,28 @@ def missing_credentials(
     if not all(lacks):
         return None
     return "It needs " + ", or ".join(" and ".join(lack) for lack in lacks) + "."
+
+
+def without_credentials(
+    interface: Interface, operation: Operation, headers: Headers
+) -> Headers | None:
+    """Headers without those that carry credentials of an operation; None if it can be called
+    without any, or none of them is among the headers."""
+    alternatives = operation.security
+    if not alternatives or not all(alternatives):
+        return None
+    schemes = [interface.schemes.get(name) for names in alternatives for name in names]
+    carrying = {_header(scheme) for scheme in schemes if isinstance(scheme, Mapping)}
+    rest = tuple(pair for pair in headers if pair[0].lower() not in carrying)
+    return None if len(rest) == len(headers) else rest
+
+
+def _header(scheme: Mapping[str, Any]) -> str:
+    """The header, in lower case, that carries the credentials of a scheme; empty for none."""
+    if scheme.get("type") != "apiKey":
+        return "authorization"
+    names = {"header": str(scheme.get("name")).lower(), "cookie": "cookie"}
+    return names.get(str(scheme.get("in")), "")
 
 
 def _lacking(schemes: Mapping[str, Any], names: Iterable[str], request: WireRequest) -> list[str]:

@@ -3,9 +3,11 @@
 from typing import TYPE_CHECKING
 
 from proof.cases import Requests
+from proof.credentials import without_credentials
+from proof.enumerated import Enumerated
 from proof.exchange import OperationCheck, RuleBreach
 from proof.learned import Learned
-from proof.messages import WireAnswer, WireRequest, media_of
+from proof.messages import Headers, WireAnswer, WireRequest, media_of
 from proof.probe_subject import Spoiled
 from proof.spoiling import invalid
 from proof.unread import unread_answer, unread_schema
@@ -23,6 +25,7 @@ class EndpointSubject:
 
     def __init__(self, check: OperationCheck, requests: Requests, learned: Learned) -> None:
         self._check, self._requests, self._learned = check, requests, learned
+        self._enumerated = Enumerated(requests)
         self._seen: set[tuple[str, int, str]] = set()
         self._unread: dict[str, None] = {
             f"its request is unread: {why}.": None
@@ -52,6 +55,18 @@ class EndpointSubject:
     def valid(self) -> "SearchStrategy[WireRequest]":
         return self._requests.valid()
 
+    def edges(self) -> list[WireRequest]:
+        return self._enumerated.edges()
+
+    def broken(self) -> list[Spoiled]:
+        return self._enumerated.broken()
+
+    def unbroken(self) -> list[str]:
+        return self._enumerated.unbroken
+
+    def without_credentials(self, sent: Headers) -> Headers | None:
+        return without_credentials(self._check.interface, self._check.operation, sent)
+
     def invalid(self) -> "SearchStrategy[Spoiled] | None":
         return invalid(self._requests)
 
@@ -61,6 +76,9 @@ class EndpointSubject:
 
     def unread(self) -> list[str]:
         return list(self._unread)
+
+    def may_be_busy(self, answer: WireAnswer) -> bool:
+        return not self._is_error(answer)
 
     def learn(self, answer: WireAnswer) -> None:
         self._learned.learn(self._check, answer)

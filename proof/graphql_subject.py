@@ -13,7 +13,7 @@ from proof.graphql_http import (
     graphql_request,
     validation_problem,
 )
-from proof.messages import WireAnswer, WireRequest
+from proof.messages import Headers, WireAnswer, WireRequest
 from proof.plain_values import drawn_values
 from proof.probe_subject import Spoiled
 from proof.strategies import NoSuchValue
@@ -54,6 +54,18 @@ class GraphqlSubject:
     def valid(self) -> "SearchStrategy[WireRequest]":
         return self._texts.map(self._request)
 
+    def edges(self) -> list[WireRequest]:
+        return []
+
+    def broken(self) -> list[Spoiled]:
+        return []
+
+    def unbroken(self) -> list[str]:
+        return []
+
+    def without_credentials(self, sent: Headers) -> Headers | None:
+        return None
+
     def invalid(self) -> "SearchStrategy[Spoiled] | None":
         from hypothesis.errors import InvalidArgument
 
@@ -75,6 +87,9 @@ class GraphqlSubject:
 
     def unread(self) -> list[str]:
         return []
+
+    def may_be_busy(self, answer: WireAnswer) -> bool:
+        return answer.status < 500
 
     def learn(self, answer: WireAnswer) -> None:
         pass

@@ -68,6 +68,16 @@ def plain_value(schema: Mapping[str, Any], seed: int) -> Any:
     return value if validator.accepts(value) else made_value(schema, seed)
 
 
+def plausible_value(schema: Mapping[str, Any], depth: int | None) -> Any:
+    """A value as a schema that stands alone suggests it, which need not fit. Members that may be
+    absent are there down to `depth` levels, by default some. Raises `NoSuchValue`."""
+    try:
+        source = _Source(schema.get("$defs", {}))
+        return _value(schema, source, DEPTH_MAX if depth is None else depth)
+    except (_Endless, NoSuchValue):
+        raise NoSuchValue from None
+
+
 def made_value(schema: Mapping[str, Any], seed: int) -> Any:
     """A value that hypothesis makes of a schema: that of the seed. Raises `NoSuchValue`."""
     return drawn(SchemaValues(schema).strategy(), seed)

@@ -33,6 +33,7 @@ def probe(
     tallies: list[OperationTally] = []
     failures: list[ProbeFailure] = []
     unproven: list[str] = []
+    unbroken: list[str] = []
     subjects = dict(_subjects(contract, url, plan))
     for number, (key, subject_of) in enumerate(subjects.items()):
         trial, is_halted = None, False
@@ -54,6 +55,7 @@ def probe(
         if trial is not None:
             tallies.append(trial.tally)
             failures += trial.failures(url.origin)
+            unbroken += [f"{key}: {constraint}" for constraint in trial.unbroken()]
         if is_halted:
             break
     if not subjects:
@@ -73,7 +75,14 @@ def probe(
         *span(started),
         "mock" if sender.saw_mock else None,
         tuple(skipped),
+        tuple(unbroken),
     )
+
+
+def parameter_names(contract: AgreedContract) -> list[str]:
+    """The names of the parameters that requests to a contract's operations have."""
+    checks = contract.operations
+    return sorted({parameter.name for c in checks for parameter, _ in c.request.parameters})
 
 
 def _subjects(

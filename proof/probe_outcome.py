@@ -67,6 +67,8 @@ class ProbeOutcome:
     """What answered, where it was not the program itself."""
     skipped: tuple[str, ...] = ()
     """The keys of operations that can't be tried this way, such as a webhook by its provider."""
+    unbroken: tuple[str, ...] = ()
+    """The constraints that no request could break, each with its operation and place."""
 
     @property
     def cases(self) -> int:
@@ -110,6 +112,7 @@ class ProbeOutcome:
             "duration": self.duration,
             "target": self.target,
             "skipped": list(self.skipped),
+            "unbroken": list(self.unbroken),
         }
 
 

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from proof.exchange import RuleBreach
-from proof.messages import WireAnswer, WireRequest
+from proof.messages import Headers, WireAnswer, WireRequest
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -41,8 +41,25 @@ class ProbeSubject(Protocol):
         """The likeliest request to have success; None if it would break the contract."""
         ...
 
+    def edges(self) -> list[WireRequest]:
+        """Requests that keep the contract, each with one value at an edge of what is valid."""
+        ...
+
     def valid(self) -> "SearchStrategy[WireRequest]":
         """Requests that keep the contract."""
+        ...
+
+    def broken(self) -> list[Spoiled]:
+        """Requests that break it, one for each of its constraints."""
+        ...
+
+    def unbroken(self) -> list[str]:
+        """The constraints that no request could break, once `broken` was called."""
+        ...
+
+    def without_credentials(self, sent: Headers) -> Headers | None:
+        """What of the headers that go along is no credential; None if the operation asks for no
+        credentials that are among them."""
         ...
 
     def invalid(self) -> "SearchStrategy[Spoiled] | None":
@@ -50,6 +67,10 @@ class ProbeSubject(Protocol):
         ...
 
     def is_success(self, answer: WireAnswer) -> bool: ...
+
+    def may_be_busy(self, answer: WireAnswer) -> bool:
+        """Whether an answer that asks to wait is none of an error."""
+        ...
 
     def learn(self, answer: WireAnswer) -> None:
         """Take what later requests need from an answer of success."""

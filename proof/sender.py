@@ -1,6 +1,7 @@
 """Sends the requests of a probe to one provider, at a rate, and nowhere else."""
 
 import time
+from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -105,19 +106,18 @@ class ProbeSender:
         """The time that is left for all; below 0 when it is over."""
         return self._deadline - time.monotonic()
 
-    def whole(self, request: WireRequest) -> WireRequest:
-        """A request with the headers that go with each."""
+    def whole(self, request: WireRequest, headers: Headers | None = None) -> WireRequest:
+        """A request with the headers that go with each, or with others in their place."""
+        along = self.headers if headers is None else headers
         names = {name.lower() for name, _ in self.headers}
         own = tuple((name, value) for name, value in request.headers if name.lower() not in names)
-        return WireRequest(
-            request.method, request.path, request.query, (*own, *self.headers), request.body
-        )
+        return replace(request, headers=(*own, *along))
 
-    def send(self, request: WireRequest) -> WireAnswer:
-        """The answer to a request. Raises `NoAnswer`, and `Halted` at the end of the time or in
-        front of a mock."""
+    def send(self, request: WireRequest, headers: Headers | None = None) -> WireAnswer:
+        """The answer to a request, with `headers` in place of those that go with each. Raises
+        `NoAnswer`, and `Halted` at the end of the time or in front of a mock."""
         self._wait()
-        answer = self._answered(self.whole(request))
+        answer = self._answered(self.whole(request, headers))
         if header_of(answer.headers, MOCK_HEADER) is not None:
             self.saw_mock = True
             if not self._allow_mock:

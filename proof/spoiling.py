@@ -1,4 +1,4 @@
-"""Requests with one thing wrong, which a provider refuses."""
+"""Requests with one thing wrong at random, which a provider refuses."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -6,22 +6,20 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from contracts.model import Parameter
 from proof.cases import RequestDraft, Requests
-from proof.exchange import ValueCheck
+from proof.enumerated import MALFORMED
+from proof.exchange import FORM, ValueCheck
 from proof.messages import WireRequest, is_json
 from proof.parameters import Unwritable, written
 from proof.probe_subject import Spoiled
+from proof.wrong_values import PLAIN, UNKNOWN
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-MALFORMED = b'{"'
-PLAIN: tuple[Any, ...] = (None, True, -1, 0, 1.5, 10**12, "", "text", [], {}, ["text"])
-"""Values of each type, one of which most schemas don't take."""
 PLACES_MAX = 200
 BOUNDS_MAX = 40
 LENGTH_MAX = 10_000
 TRIES = 5
-UNKNOWN = "not_agreed"
 Way = Literal["without", "text", "value", "malformed", "no body"]
 
 
@@ -57,8 +55,10 @@ def _ways(requests: Requests) -> Iterator[tuple[Way, Any]]:
             yield "text", (parameter, texts)
     for media in requests.media:
         if is_json(media):
+            yield "malformed", media
+        if is_json(media) or media == FORM:
             # Most of what can be wrong is in a body.
-            yield from (("malformed", media), ("value", media), ("value", media), ("value", media))
+            yield from (("value", media), ("value", media), ("value", media))
     if requests.media and requests.check.request.part.body_required:
         yield "no body", None
 

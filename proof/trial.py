@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from proof.exchange import RuleBreach
-from proof.messages import WireAnswer, WireRequest, curl
+from proof.messages import Headers, WireAnswer, WireRequest, curl
 from proof.probe_outcome import OperationTally, ProbeFailure
 from proof.probe_subject import ProbeSubject, Spoiled
 from proof.sender import Halted, NoAnswer, ProbeSender, ProviderGone
@@ -27,8 +27,11 @@ WHY_MAX = 1000
 VALID_SHARE = 0.6
 SUCCESS_SHARE = 0.5
 """Of the valid requests of an operation, this share must have success."""
+RANDOM_SHARE = 4
+"""Of the invalid requests, one in so many is at random, whatever constraints there are."""
 DENIED = (401, 403)
-TOO_MANY = 429
+BUSY = (429, 503)
+"""What is to be sent again later: neither a success nor a refusal."""
 
 Kind = tuple[str, str]
 """Of a failure: the rule that it breaks, and where."""
@@ -63,6 +66,8 @@ class _FoundBreach:
 
     request: WireRequest
     breach: RuleBreach
+    headers: Headers | None = None
+    """What went along, where it is not what goes with each."""
 
 
 class Trial:
@@ -76,6 +81,7 @@ class Trial:
         self.valid = self.invalid = self.succeeded = 0
         self._statuses: Counter[int] = Counter()
         self._refused: Counter[int] = Counter()
+        self._busy = {"valid": 0, "invalid": 0}
         self._findings: dict[Kind, _FoundBreach] = {}
         self._small: set[Kind] = set()
         self._last: WireRequest | None = None
@@ -94,13 +100,27 @@ class Trial:
                 self._subject.key,
                 finding.breach.rule,
                 one_line(finding.breach, WHY_MAX),
-                curl(self._sender.whole(finding.request), origin, self._plan.hidden),
+                curl(self._whole(finding), origin, self._plan.hidden),
             )
             for finding in self._findings.values()
         ]
 
+    def _whole(self, finding: _FoundBreach) -> WireRequest:
+        if finding.headers is None:
+            return self._sender.whole(finding.request)
+        return self._sender.whole(finding.request, finding.headers)
+
+    def unbroken(self) -> list[str]:
+        """The constraints of the operation that no request could break."""
+        return self._subject.unbroken()
+
     def unproven(self) -> list[str]:
         """What a trial without failures did not show either."""
+        for kind, count in (("valid", self.valid), ("invalid", self.invalid)):
+            if self._busy[kind] > count:
+                of = count + self._busy[kind]
+                line = f"{self._busy[kind]} of {of} {kind} requests were answered with 429 or 503"
+                return [f"{self._subject.key}: {line}: send more slowly (--rate)."]
         if not self.valid:
             return [f"{self._subject.key}: no valid request could be made of its schemas."]
         lines = [*self._undrawn, *self._subject.unread()]
@@ -121,8 +141,6 @@ class Trial:
         hint = "name values of parameters that exist (--value), or prepare them (--before)"
         if status in DENIED:
             hint = "send credentials (--header)"
-        elif status == TOO_MANY:
-            hint = "send more slowly (--rate)"
         elif self.succeeded:
             hint = "the contract must say what is valid, or prepare what is needed (--before)"
         return [f"{line}, {count} with {status}: {hint}."]
@@ -131,15 +149,39 @@ class Trial:
 
     def run(self) -> None:
         plain = self._subject.plain()
-        if plain is not None:
-            self._note(plain, self._judged_valid(plain))
+        first = [*([] if plain is None else [plain]), *self._subject.edges()]
+        first = list(dict.fromkeys(first))
+        if first:
+            self._send_without_credentials(first[0])
+        for request in first:
+            self._note(request, self._judged_valid(request))
         wrong = self._subject.invalid()
-        share = VALID_SHARE if wrong is not None else 1.0
-        self._rounds(self._subject.valid(), self._judged_valid, int(self._plan.cases * share))
+        share = int(self._plan.cases * (VALID_SHARE if wrong is not None else 1.0))
+        until = max(share, len(first) + share // 2)
+        self._rounds(self._subject.valid(), self._judged_valid, until)
         if wrong is not None:
-            self._rounds(wrong, self._judged_invalid, self._plan.cases)
-            if not self.invalid and not self._undrawn:
-                self._undrawn.append("no invalid request was sent: it needs more --cases.")
+            self._send_broken()
+            rest = self._plan.cases - share
+            more = max(rest - self.invalid, rest // RANDOM_SHARE)
+            self._rounds(wrong, self._judged_invalid, self.valid + self.invalid + more)
+
+    def _send_without_credentials(self, request: WireRequest) -> None:
+        """A request that an operation which asks for credentials must not answer with success."""
+        rest = self._subject.without_credentials(self._sender.headers)
+        if rest is None:
+            return
+        answer = self._answer(request, rest)
+        self.invalid += 1
+        if isinstance(answer, WireAnswer) and 200 <= answer.status < 300:
+            why = f"It is answered with {answer.status} without the credentials that it asks for."
+            self._note(request, [RuleBreach("accepts_without_credentials", "", why)], rest)
+
+    def _send_broken(self) -> None:
+        """Requests that break one constraint each: they are as small as they get."""
+        for case in self._subject.broken():
+            breaches = self._judged_invalid(case)
+            self._note(case.request, breaches)
+            self._small.update(map(_kind, breaches))
 
     def _rounds(
         self,
@@ -198,22 +240,31 @@ class Trial:
                 send()
             except errors.Unsatisfiable:
                 kind = "valid" if judged == self._judged_valid else "invalid"
-                self._undrawn.append(f"no {kind} requests could be drawn of its schemas.")
+                if kind == "valid" or not self.invalid:
+                    self._undrawn.append(f"no {kind} requests could be drawn of its schemas.")
         self._small.update(looked_into)
         return bool(looked_into)
 
-    def _note(self, request: WireRequest, breaches: list[RuleBreach]) -> None:
+    def _note(
+        self, request: WireRequest, breaches: list[RuleBreach], headers: Headers | None = None
+    ) -> None:
         """Keep what broke, if no simpler request is known to break the same rule."""
         for breach in breaches:
             kept = self._findings.get(_kind(breach))
             if kept is None or request.size() < kept.request.size():
-                self._findings[_kind(breach)] = _FoundBreach(request, breach)
-        self._progress(self._subject.key, self.valid + self.invalid, self._plan.cases)
+                self._findings[_kind(breach)] = _FoundBreach(request, breach, headers)
+        sent = self.valid + self.invalid
+        self._progress(self._subject.key, sent, max(sent, self._plan.cases))
 
-    def _answer(self, request: WireRequest) -> WireAnswer | RuleBreach:
+    def _answer(
+        self, request: WireRequest, headers: Headers | None = None
+    ) -> WireAnswer | RuleBreach:
         """The answer, or how there was none. Raises `Halted` if nothing is there to answer."""
         try:
-            answer = self._sender.send(request)
+            if headers is None:
+                answer = self._sender.send(request)
+            else:
+                answer = self._sender.send(request, headers)
         except ProviderGone as error:
             if self._last is None:
                 raise Halted(f"nothing answers there: {error}") from None
@@ -228,6 +279,8 @@ class Trial:
 
     def _judged_valid(self, request: WireRequest) -> list[RuleBreach]:
         answer = self._answer(request)
+        if isinstance(answer, WireAnswer) and self._is_busy(answer, "valid"):
+            return []
         self.valid += 1
         if isinstance(answer, RuleBreach):
             return [answer]
@@ -249,10 +302,19 @@ class Trial:
 
     def _judged_invalid(self, case: Spoiled) -> list[RuleBreach]:
         answer = self._answer(case.request)
+        if isinstance(answer, WireAnswer) and self._is_busy(answer, "invalid"):
+            return []
         self.invalid += 1
         if isinstance(answer, RuleBreach):
             return [answer]
         return self._subject.refusal_breaches(case, answer)
+
+    def _is_busy(self, answer: WireAnswer, kind: str) -> bool:
+        """Whether an answer only asks to wait. An error that no contract names is none."""
+        if answer.status not in BUSY or not self._subject.may_be_busy(answer):
+            return False
+        self._busy[kind] += 1
+        return True
 
 
 def _kind(breach: RuleBreach) -> Kind:

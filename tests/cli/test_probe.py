@@ -30,7 +30,7 @@ def contract(tmp_path: Path) -> str:
 def test_a_provider_passes(provider: str, contract: str) -> None:
     done = cacp("probe", "--file", contract, "--base-url", f"{provider}/honest", "--cases", "40")
     assert done.exit_code == 0, done.output
-    assert "users.json: passed, 160 cases" in done.stdout
+    assert "users.json: passed, 188 cases" in done.stdout
     assert done.stderr == ""
 
 
@@ -135,3 +135,19 @@ def test_a_probe_leaves_nothing_in_its_folder(provider: str, contract: str, tmp_
     )
     assert done.returncode == 0, done.stderr
     assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "status", "why"),
+    [
+        ("nope=1", 2, "--value: no operation has a parameter nope; there are id, limit"),
+        ("limit=51", 4, "GET /users: --value limit: it doesn't fit its schema: 51 is greater than"),
+    ],
+)
+def test_a_value_that_no_parameter_takes_is_told_of(
+    provider: str, contract: str, value: str, status: int, why: str
+) -> None:
+    where = ("--base-url", f"{provider}/honest", "--cases", "10", "--value", value)
+    done = cacp("probe", "--file", contract, *where)
+    assert done.exit_code == status
+    assert why in done.output

@@ -40,12 +40,12 @@ def test_a_probe_that_passes_proves_the_provider(bench: Bench, provider: str) ->
     bench.built(content=CONTRACT)
     done = probe(bench, "--base-url", f"{provider}/honest")
     assert done.exit_code == 0, done.stderr
-    assert "passed, 80 cases" in done.stdout
+    assert "passed, 120 cases" in done.stdout
     assert "the receipt is recorded, and proves the provider's side" in done.stderr
     assert bench.status == "verified"
     [receipt] = bench.receipts
     assert (receipt["commit"], receipt["side"]) == (bench.first, "provider")
-    assert (receipt["tool"], receipt["cases"], receipt["seed"]) == ("cacp probe", 80, 3)
+    assert (receipt["tool"], receipt["cases"], receipt["seed"]) == ("cacp probe", 120, 3)
     assert "target" not in receipt
     assert receipt["command"].endswith(f"--base-url {provider}/honest --cases 20 --seed 3")
     assert bench.checkout.git("status", "--porcelain") == "", "it leaves nothing in the tree"

@@ -12,6 +12,7 @@ OUTCOME = ProbeOutcome(
     1234,
     None,
     ("POST webhook w",),
+    ("GET /a: query q: pattern",),
 )
 
 
@@ -23,5 +24,6 @@ def test_an_outcome_is_told_whole_and_controls_no_terminal() -> None:
         "    curl http://h/a",
         "? GET /b: no value fits.",
         "- POST webhook w can't be called, so it was not tried",
+        "- GET /a: query q: pattern could not be broken, so nothing shows that it is checked",
         "Get a: FAILED, 10 cases in 1.2 s, seed 7",
     ]

@@ -48,8 +48,9 @@ def test_fixed_values_are_in_each_request() -> None:
         assert "tags=t" in request.query
 
 
-def test_a_fixed_value_that_breaks_the_contract_leaves_no_request() -> None:
-    assert requests_of(EVERYWHERE, fixed={"id": "seven"}).plain() is None
+def test_a_fixed_value_that_breaks_the_contract_is_told_of() -> None:
+    with pytest.raises(Unmakeable, match="--value id: it doesn't fit its schema"):
+        requests_of(EVERYWHERE, fixed={"id": "seven"})
 
 
 def test_known_values_are_taken_often() -> None:

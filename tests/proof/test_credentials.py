@@ -2,8 +2,9 @@ from typing import Any
 
 import pytest
 
+from contracts.model import Interface, Operation
 from contracts.recognise import read
-from proof.credentials import missing_credentials
+from proof.credentials import missing_credentials, without_credentials
 from proof.messages import WireRequest
 
 SCHEMES = {
@@ -16,7 +17,7 @@ SCHEMES = {
 }
 
 
-def missing(security: Any, **given: Any) -> str | None:
+def secured(security: Any) -> tuple[Interface, Operation]:
     content = {
         "openapi": "3.1.0",
         "paths": {"/a": {"get": {"security": security, "responses": {}}}},
@@ -24,7 +25,11 @@ def missing(security: Any, **given: Any) -> str | None:
     }
     interface = read(content, "openapi")
     (operation,) = interface.operations
-    return missing_credentials(interface, operation, WireRequest("GET", "/a", **given))
+    return interface, operation
+
+
+def missing(security: Any, **given: Any) -> str | None:
+    return missing_credentials(*secured(security), WireRequest("GET", "/a", **given))
 
 
 @pytest.mark.parametrize(
@@ -59,3 +64,27 @@ def test_a_request_with_credentials_lacks_nothing(security: Any, given: Any) -> 
 )
 def test_what_is_lacking_is_named(security: Any, text: str) -> None:
     assert missing(security) == text
+
+
+TEAM = ("X-Team", "blue")
+
+
+@pytest.mark.parametrize(
+    ("security", "headers", "rest"),
+    [
+        ([{"key": []}], (TEAM, ("x-key", "1")), (TEAM,)),
+        (
+            [{"oauth": []}, {"key": []}],
+            (("Authorization", "Bearer x"), TEAM, ("X-Key", "1")),
+            (TEAM,),
+        ),
+        ([{"session": []}], (("Cookie", "sid=1"),), ()),
+        # There is none among them, or it can be called without.
+        ([{"key": []}], (TEAM,), None),
+        ([{"asked": []}], (TEAM,), None),
+        ([{"key": []}, {}], (("X-Key", "1"),), None),
+        ([], (("X-Key", "1"),), None),
+    ],
+)
+def test_credentials_are_taken_away(security: Any, headers: Any, rest: Any) -> None:
+    assert without_credentials(*secured(security), headers) == rest

@@ -2,10 +2,11 @@ from typing import Any
 
 from contracts.recognise import read
 from proof.cases import Requests
+from proof.enumerated import MALFORMED
 from proof.exchange import operation_checks
 from proof.plain_values import drawn_values
 from proof.probe_subject import Spoiled
-from proof.spoiling import MALFORMED, invalid
+from proof.spoiling import invalid
 
 
 def spoiled(content: dict[str, Any], count: int = 120) -> list[Spoiled]:

@@ -12,7 +12,7 @@ from proof.endpoint_subject import EndpointSubject
 from proof.exchange import OperationCheck, operation_checks
 from proof.learned import Learned
 from proof.messages import WireAnswer, WireRequest
-from proof.sender import Halted, NoAnswer, ProviderGone
+from proof.sender import BaseUrl, Halted, NoAnswer, ProbeSender, ProviderGone
 from proof.trial import SHRINK_MAX, ProbePlan, Trial
 
 JSON = (("Content-Type", "application/json"),)
@@ -32,6 +32,8 @@ REFUSED = WireAnswer(400)
 
 class Answers:
     """Stands for a `ProbeSender`: `answer` gives what comes back for the JSON of a body."""
+
+    headers = ()
 
     def __init__(self, answer: Callable[[Any], WireAnswer]) -> None:
         self.answer = answer
@@ -169,12 +171,12 @@ def test_one_success_does_not_prove_the_rest() -> None:
     assert unknown.unproven() == []
     answers = iter([GOOD])
     busy = tried(lambda _: next(answers, WireAnswer(429)), content=content)
-    assert busy.unproven()[0].endswith("59 with 429: send more slowly (--rate).")
+    assert busy.unproven()[0].endswith("with 429 or 503: send more slowly (--rate).")
 
 
-def test_cases_that_could_not_be_drawn_are_said() -> None:
+def test_few_cases_break_each_constraint_too() -> None:
     few = tried(honest, cases=1)
-    assert few.unproven() == ["POST /a: no invalid request was sent: it needs more --cases."]
+    assert (few.tally.valid > 1, few.tally.invalid > 10, few.unproven()) == (True, True, [])
 
 
 def test_a_provider_that_changes_its_mind_is_told_of() -> None:
@@ -222,12 +224,69 @@ def test_the_request_after_which_the_provider_ended_is_told() -> None:
     assert failure.rule == "provider_gone"
 
 
-def test_without_a_valid_request_nothing_is_proven() -> None:
-    trial = tried(honest, content=CONTENT | {"query": {"q": "integer"}}, values={"q": "x"})
-    assert trial.unproven() == ["POST /a: no valid request could be made of its schemas."]
-
-
 def test_credentials_are_not_shown() -> None:
     content = CONTENT | {"headers": {"X-Key": "string"}}
     trial = tried(lambda _: WireAnswer(500), content=content, hidden=("x-key",))
     assert all('-H "X-Key: $X_KEY"' in f.reproduce for f in trial.failures("http://h")[:1])
+
+
+def test_an_answer_that_asks_to_wait_is_no_refusal() -> None:
+    numbers = iter(range(10_000))
+    trial = tried(lambda value: GOOD if next(numbers) < 60 else WireAnswer(429))
+    assert trial.tally.invalid == 0
+    assert trial.failures("http://h") == []
+    (line,) = trial.unproven()
+    assert line.endswith(
+        "invalid requests were answered with 429 or 503: send more slowly (--rate)."
+    )
+    # Nor is it one of an error that the contract names.
+    numbers = iter(range(10_000))
+    named = CONTENT | {"responses": {**CONTENT["responses"], "503": "Busy"}}
+    trial = tried(lambda _: GOOD if next(numbers) < 60 else WireAnswer(503), content=named)
+    assert (trial.tally.invalid, trial.failures("http://h")) == (0, [])
+    assert trial.unproven() != []
+    trial = tried(lambda value: GOOD if honest(value) is GOOD else WireAnswer(503))
+    assert {rule for rule, _ in kinds(trial)} == {"server_error"}
+    # Some of them are left out.
+    numbers = iter(range(10_000))
+    trial = tried(lambda value: honest(value) if next(numbers) % 5 else WireAnswer(429))
+    assert (trial.failures("http://h"), trial.unproven()) == ([], [])
+
+
+SECURED: dict[str, Any] = {
+    "openapi": "3.1.0",
+    "components": {"securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}}},
+    "paths": {
+        "/a": {
+            "get": {
+                "security": [{"key": []}],
+                "responses": {"200": {"description": ""}, "401": {"description": ""}},
+            }
+        }
+    },
+}
+
+
+@pytest.mark.parametrize("is_checked", [True, False])
+def test_what_asks_for_credentials_is_tried_without(is_checked: bool) -> None:
+    (check,) = operation_checks(read(SECURED))
+    how = ProbePlan(10, 1, may_sign_in=True, hidden=("x-key",))
+
+    class Keyed(ProbeSender):
+        def _answered(self, request: WireRequest) -> WireAnswer:
+            is_known = ("X-Key", "secret") in request.headers or not is_checked
+            return WireAnswer(200 if is_known else 401)
+
+    url = BaseUrl("http://127.0.0.1:1")
+    headers = (("X-Team", "blue"), ("X-Key", "secret"))
+    with Keyed(url, headers, rate=0, seconds=60, timeout=1, allow_mock=False) as sender:
+        trial = Trial(subject_of(check, how), sender, how, lambda *_: None)
+        trial.run()
+    failures = trial.failures("http://h")
+    assert trial.tally.succeeded == trial.tally.valid
+    if is_checked:
+        assert failures == []
+    else:
+        (failure,) = failures
+        assert failure.rule == "accepts_without_credentials"
+        assert failure.reproduce == "curl -X GET -H 'X-Team: blue' http://h/a"
