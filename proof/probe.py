@@ -103,6 +103,8 @@ def _subjects(
 def _endpoint(
     check: OperationCheck, base: str, learned: Learned, plan: ProbePlan
 ) -> EndpointSubject:
+    if check.is_endless:
+        raise Unmakeable("its schemas refer to so many others that no value is held against them")
     requests = Requests(check, base, learned.known(check), plan.values)
     return EndpointSubject(check, requests, learned)
 

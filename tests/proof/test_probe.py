@@ -195,6 +195,23 @@ def test_a_contract_that_has_no_endpoint_is_not_proven(provider: str) -> None:
     assert outcome.skipped == ("model",)
 
 
+def test_what_no_value_can_be_held_against_is_not_tried(provider: str) -> None:
+    schemas: dict[str, Any] = {"S0": {"type": "integer"}}
+    for number in range(1, 40):
+        twice = {"$ref": f"#/components/schemas/S{number - 1}"}
+        schemas[f"S{number}"] = {"allOf": [twice, twice]}
+    ends = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/S39"}}}}
+    operation = {"requestBody": ends, "responses": {"200": {"description": ""}}}
+    content = {
+        **{name: CONTRACT[name] for name in ("openapi", "info")},
+        "paths": {"/users": {"post": operation}},
+        "components": {"schemas": schemas},
+    }
+    outcome = probed(provider, AgreedContract("Doubled", content))
+    assert outcome.result == "not_run"
+    assert outcome.unproven[0].startswith("POST /users: its schemas refer to so many others")
+
+
 def test_requests_that_cannot_be_made_are_said(provider: str) -> None:
     upload = {
         "openapi": "3.1.0",
