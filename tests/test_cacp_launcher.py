@@ -128,11 +128,12 @@ def test_the_mcp_server_of_a_compliance_test_starts(repository: Path) -> None:
 
 
 def test_nothing_of_ours_is_started_but_by_the_launcher() -> None:
-    # The guard of PostgreSQL runs with nothing on its path but the standard library.
-    guard = ROOT / "cli" / "local_postgresql.py"
-    sources = {ROOT / module for module in modules(*OURS)} - {guard}
+    # The guards of other programs run with nothing on their path but the standard library.
+    guards = {ROOT / "cli" / "local_postgresql.py", ROOT / "proof" / "own_processes.py"}
+    sources = {ROOT / module for module in modules(*OURS)} - guards
     assert [path for path in sources if "sys.executable" in path.read_text()] == []
-    assert '[sys.executable, "-I", "-S", ' in guard.read_text()
+    for guard in guards:
+        assert '[sys.executable, "-I", "-S", ' in guard.read_text()
 
 
 # --- the order ----------------------------------------------------------------------------------
