@@ -88,6 +88,9 @@ def posted(sender: MailAgent, to: MailAgent) -> str:
     return str(sender.send(to, priority="high")["message"]["id"])
 
 
+TAKEN = 'cacp_mail_pushes_taken_total{channel="channel"} 1'
+
+
 def test_webhooks_are_posted_once_though_their_replica_stands_still_and_wakes(
     tmp_path: Path,
 ) -> None:
@@ -99,6 +102,8 @@ def test_webhooks_are_posted_once_though_their_replica_stands_still_and_wakes(
         assert not other.works
         first = posted(at(other, anna), bert)
         eventually(lambda: hook.ids == [first])
+        # One that stands still before it has recorded a push leaves it to be made again.
+        eventually(lambda: TAKEN in one.get("/metrics").text)
         one.pause()
         sent = [first] + [posted(at(other, anna), bert) for _ in range(3)]
         eventually(lambda: other.works, LEASE_SECONDS + PATIENCE)
