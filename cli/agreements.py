@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli.client import NodeClient
-from cli.show import every_contract, locate, project_id_of
+from cli.show import every_contract, locate_contract, project_id_of
 from cli.terminal import REFUSED, USAGE, fail, notice
 from schemas.plain import one_line
 
@@ -121,9 +121,7 @@ def _again(contract: "AgreedContract") -> "AgreedContract":
 
 def of_contract(node: NodeClient, wanted: str) -> "AgreedContract":
     """One contract by its name or id, which may be unsettled; then a line on stderr says so."""
-    project_id, contract_id = locate(node, wanted)
-    if contract_id is None:
-        fail(USAGE, f"{wanted} is a project: name one of its contracts")
+    project_id, contract_id = locate_contract(node, wanted, USAGE)
     (contract,) = _fetched(node, project_id, [contract_id])
     return contract
 

@@ -102,13 +102,11 @@ def _of_files(old: Path, new: Path, dialect: str | None) -> Json:
 
 def _by_node(contract: str, new: Path, dialect: str | None, url: str, key: str | None) -> Json:
     from cli.contract_files import load_contract
-    from cli.show import locate
+    from cli.show import locate_contract
 
     content = load_contract(new)
     with connected(url, key, oversees=True) as node:
-        project_id, contract_id = locate(node, contract)
-        if contract_id is None:
-            fail(REFUSED, f"{contract} is a project: name one of its contracts")
+        project_id, contract_id = locate_contract(node, contract)
         asked = {"projectId": project_id, "contractId": contract_id, "content": content}
         answer: Json = node.call(
             "cacp/contract/compare", asked | ({"dialect": dialect} if dialect else {})

@@ -7,8 +7,8 @@ import typer
 
 from cli.client import DEFAULT_URL, connected
 from cli.options import JsonOption, KeyOption, UrlOption
-from cli.show import locate
-from cli.terminal import REFUSED, fail, print_json
+from cli.show import locate_contract
+from cli.terminal import print_json
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -46,9 +46,7 @@ def diff(
       cacp diff 0198c0df --json | jq -r .verdict
     """
     with connected(url, key, oversees=True) as node:
-        project_id, contract_id = locate(node, contract)
-        if contract_id is None:
-            fail(REFUSED, f"{contract} is a project: name one of its contracts")
+        project_id, contract_id = locate_contract(node, contract)
         params = {"projectId": project_id, "contractId": contract_id, "from": before, "to": after}
         given = {name: value for name, value in params.items() if value is not None}
         compared = node.call("cacp/contract/diff", given)

@@ -253,6 +253,15 @@ def locate(node: NodeClient, wanted: str) -> tuple[str, str | None]:
     return (project_of[id], id) if id in project_of else (id, None)
 
 
+def locate_contract(node: NodeClient, wanted: str, status: int = REFUSED) -> tuple[str, str]:
+    """The ids of the project and of the contract that `wanted` is, as `locate`. Ends the command,
+    with `status`, when it is a project."""
+    project_id, contract_id = locate(node, wanted)
+    if contract_id is None:
+        fail(status, f"{wanted} is a project: name one of its contracts")
+    return project_id, contract_id
+
+
 def project_id_of(node: NodeClient, wanted: str) -> str:
     """The id of the project that `wanted` is: see `cli.project_choice`. Ends the command when it
     names none, or several. A whole id is taken as it is: the node knows whether it was deleted."""

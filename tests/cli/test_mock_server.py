@@ -10,7 +10,7 @@ import pytest
 from tests.cli.run import cacp, environment_of
 from tests.proof.provider import CONTRACT
 from tests.support.forkserver import ForkedProcess
-from tests.support.waiting import eventually
+from tests.support.waiting import eventually, is_running
 
 CALLS = "import httpx, os; httpx.post(os.environ['CACP_MOCK_URL'] + '/users', json={})"
 
@@ -56,14 +56,6 @@ def test_what_a_command_has_started_ends_with_the_mock(tmp_path: Path) -> None:
         process.kill()
     eventually(lambda: not is_running(int(told.read_text())))
     assert "done" not in (tmp_path / "stdout").read_text()
-
-
-def is_running(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
-        return False
-    return state != "Z"
 
 
 def test_nothing_that_is_told_has_a_credential(tmp_path: Path) -> None:

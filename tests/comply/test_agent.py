@@ -15,8 +15,7 @@ from comply.settings import AgentServer
 from comply.source import read
 from comply.stdio import Unanswered
 from schemas.jsont import JsontStep
-from tests.comply.test_process import is_running
-from tests.support.waiting import PATIENCE, eventually
+from tests.support.waiting import PATIENCE, eventually, is_running
 
 AGENT = Path(__file__).with_name("unruly.py")
 PROMPT = (

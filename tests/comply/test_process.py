@@ -10,7 +10,7 @@ import pytest
 
 from comply import process
 from comply.process import LOG_BYTES, OUTPUT_BYTES, OUTPUT_LINES, Child, NotStarted
-from tests.support.waiting import PATIENCE, eventually
+from tests.support.waiting import PATIENCE, eventually, is_running
 
 
 def run(
@@ -105,14 +105,6 @@ def test_a_flood_is_ended_at_its_bound_and_leaves_others_their_turn(
     assert len(said) <= OUTPUT_BYTES
     assert said.count(b"\n") <= OUTPUT_LINES
     assert turns >= (100 if "MiB" in bound else 1)
-
-
-def is_running(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state != "Z"
 
 
 @pytest.mark.parametrize("ending", ["exit", "cat"])

@@ -14,7 +14,7 @@ import pytest
 from proof.command import EndedCommand, run_command
 from schemas.base import stamp_of
 from tests.cli.run import ROOT
-from tests.support.waiting import eventually
+from tests.support.waiting import eventually, is_running
 
 
 def ran(folder: Path, script: str) -> tuple[EndedCommand, bytes]:
@@ -64,14 +64,6 @@ def test_a_shell_says_so_in_its_status(tmp_path: Path) -> None:
     assert (run.exit_code, run.is_missing, run.problem) == (127, True, "")
 
 
-def ends(pid: int) -> bool:
-    """Whether a process is gone, or a zombie that nobody has awaited."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:
-        return True
-
-
 def test_what_it_leaves_running_is_not_awaited(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -84,7 +76,7 @@ def test_what_it_leaves_running_is_not_awaited(
     run, _ = ran(tmp_path, script)
     assert run.passed
     child = int(note.read_text())
-    assert not ends(child)
+    assert is_running(child)
     os.kill(child, signal.SIGKILL)
     eventually(lambda: not any(thread.daemon for thread in pumps()))
 
@@ -111,7 +103,7 @@ def test_an_interruption_ends_it(tmp_path: Path) -> None:
         eventually(lambda: note.exists() and note.read_text() != "")
         running.send_signal(signal.SIGINT)
         assert running.wait() != 0
-    eventually(lambda: ends(int(note.read_text())))
+    eventually(lambda: not is_running(int(note.read_text())))
 
 
 def test_a_time_limit_ends_it_and_all_that_it_has_started(tmp_path: Path) -> None:
@@ -123,15 +115,6 @@ def test_a_time_limit_ends_it_and_all_that_it_has_started(tmp_path: Path) -> Non
     assert (run.exit_code, run.passed) == (137, False)
     for pid in b"".join(pieces).split():
         eventually(lambda pid=pid: not is_running(int(pid)))  # type: ignore[misc]
-
-
-def is_running(pid: int) -> bool:
-    """Whether a process runs; one that has ended may wait for its parent."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
-        return False
-    return state != "Z"
 
 
 def test_within_its_time_it_is_as_any_command(tmp_path: Path) -> None:

@@ -156,7 +156,8 @@ def names_of(project: Membership) -> dict[str, str]:
 
 def unproven_of(facts: Facts, names: Mapping[str, str]) -> list[dict[str, Any]]:
     """The UnprovenSide objects of the current version."""
-    failures = domain.failures_of(facts)
+    unproven = domain.unproven_sides(facts)
+    failures = domain.failures_of(facts) if unproven else {}
     return [
         present(
             {
@@ -166,7 +167,7 @@ def unproven_of(facts: Facts, names: Mapping[str, str]) -> list[dict[str, Any]]:
                 "failure": _failure(failures.get((repo_id, side))),
             }
         )
-        for repo_id, side in domain.unproven_sides(facts)
+        for repo_id, side in unproven
     ]
 
 
